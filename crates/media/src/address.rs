@@ -1,0 +1,64 @@
+//! Where on the flash an operation works.
+
+/// Which planes of a die an operation works on, a bit each. A multi-plane operation has several.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct PlaneMask(pub u16);
+
+impl PlaneMask {
+    /// One plane.
+    #[inline]
+    pub const fn one(plane: u32) -> PlaneMask {
+        PlaneMask(1 << plane)
+    }
+
+    /// The planes, ascending.
+    #[inline]
+    pub fn iter(self) -> impl Iterator<Item = u32> {
+        let mut rest = self.0;
+        std::iter::from_fn(move || {
+            let plane = rest.trailing_zeros();
+            (rest != 0).then(|| {
+                rest &= rest - 1;
+                plane
+            })
+        })
+    }
+
+    /// How many planes.
+    #[inline]
+    pub const fn count(self) -> u32 {
+        self.0.count_ones()
+    }
+}
+
+/// The same block number on one or more planes of a die.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct BlockAddr {
+    /// Die, numbered through the array.
+    pub die: u16,
+    /// Planes.
+    pub planes: PlaneMask,
+    /// Block within its plane.
+    pub block: u32,
+}
+
+/// The same page of the same block number on one or more planes of a die.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct PageAddr {
+    /// Die, numbered through the array.
+    pub die: u16,
+    /// Planes.
+    pub planes: PlaneMask,
+    /// Block within its plane.
+    pub block: u32,
+    /// Page within its block.
+    pub page: u32,
+}
+
+impl PageAddr {
+    /// The block of this page.
+    #[inline]
+    pub const fn block(self) -> BlockAddr {
+        BlockAddr { die: self.die, planes: self.planes, block: self.block }
+    }
+}

@@ -1,0 +1,107 @@
+//! The shape of an array of flash.
+
+use crate::address::PageAddr;
+
+/// Channels of chips of dies of planes of blocks of pages, and the mapping units a page holds.
+///
+/// Dies are numbered through: `die = (channel * chips + chip) * dies + die-in-chip`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Geometry {
+    /// Channels.
+    pub channels: u32,
+    /// Chips (ways, chip enables) a channel.
+    pub chips: u32,
+    /// Dies a chip.
+    pub dies: u32,
+    /// Planes a die; 16 at most.
+    pub planes: u32,
+    /// Blocks a plane.
+    pub blocks: u32,
+    /// Pages a block.
+    pub pages: u32,
+    /// Data bytes of a page, without its spare area.
+    pub page_bytes: u32,
+    /// Bytes of a mapping unit: what one entry of the map stands for, and what one entry of a page's spare area
+    /// names. A divisor of `page_bytes`, a multiple of the 512-byte sector.
+    pub unit_bytes: u32,
+}
+
+impl Geometry {
+    /// Why this is no array of flash, in terms of its fields; `None` if it is one.
+    pub fn fault(&self) -> Option<String> {
+        let counts = [
+            ("channels", self.channels),
+            ("chips", self.chips),
+            ("dies", self.dies),
+            ("planes", self.planes),
+            ("blocks", self.blocks),
+            ("pages", self.pages),
+            ("page", self.page_bytes),
+            ("unit", self.unit_bytes),
+        ];
+        if let Some((name, _)) = counts.iter().find(|(_, n)| *n == 0) {
+            return Some(format!("{name} is 0, expected at least 1"));
+        }
+        if self.planes > 16 {
+            return Some(format!("planes is {}, expected at most 16", self.planes));
+        }
+        if self.unit_bytes % 512 != 0 {
+            return Some(format!("unit is {} bytes, expected a multiple of 512", self.unit_bytes));
+        }
+        if self.page_bytes % self.unit_bytes != 0 {
+            return Some(format!(
+                "page is {} bytes, expected a multiple of the unit ({})",
+                self.page_bytes, self.unit_bytes
+            ));
+        }
+        if u64::from(self.channels) * u64::from(self.chips) * u64::from(self.dies) > u64::from(u16::MAX) {
+            return Some(format!("{} dies, expected at most 65535", self.channels * self.chips * self.dies));
+        }
+        let units = self.units();
+        if units > u128::from(u32::MAX) {
+            return Some(format!(
+                "{units} mapping units, expected at most {}: a larger unit maps a larger drive",
+                u32::MAX
+            ));
+        }
+        None
+    }
+
+    /// Dies in all.
+    #[inline]
+    pub const fn all_dies(&self) -> u32 {
+        self.channels * self.chips * self.dies
+    }
+
+    /// The channel that `die` hangs on.
+    #[inline]
+    pub const fn channel_of(&self, die: u16) -> u32 {
+        die as u32 / (self.chips * self.dies)
+    }
+
+    /// Mapping units a page.
+    #[inline]
+    pub const fn units_per_page(&self) -> u32 {
+        self.page_bytes / self.unit_bytes
+    }
+
+    /// Mapping units in all.
+    pub const fn units(&self) -> u128 {
+        self.all_dies() as u128
+            * self.planes as u128
+            * self.blocks as u128
+            * self.pages as u128
+            * self.units_per_page() as u128
+    }
+
+    /// Data bytes in all.
+    pub const fn bytes(&self) -> u128 {
+        self.units() * self.unit_bytes as u128
+    }
+
+    /// Number of the block of `plane` that `page` lies in, over the whole array.
+    #[inline]
+    pub const fn block_index(&self, page: PageAddr, plane: u32) -> usize {
+        (page.die as usize * self.planes as usize + plane as usize) * self.blocks as usize + page.block as usize
+    }
+}

@@ -1,0 +1,14 @@
+//! What a medium is: geometry, addresses, requests and the operations between a translation layer and its flash.
+//!
+//! No timing, no chip, no file: the translation layers know this crate and nothing below it, so that the same
+//! state machine runs over simulated flash and over a real file.
+
+pub mod action;
+pub mod address;
+pub mod geometry;
+pub mod request;
+
+pub use action::{Action, Class, EraseOp, Move, OpId, ProgramOp, ReadOp, Status, Tag};
+pub use address::{BlockAddr, PageAddr, PlaneMask};
+pub use geometry::Geometry;
+pub use request::{Op, Request, SECTOR};

@@ -1,0 +1,122 @@
+//! Latency histograms: HDR (Tene), three significant digits, in nanoseconds.
+
+use hdrhistogram::Histogram as Hdr;
+
+use crate::Time;
+
+/// Times, counted in buckets whose width is 0.1 % of their value; exact count, sum, minimum and maximum beside them.
+#[derive(Clone, Debug)]
+pub struct Histogram {
+    buckets: Hdr<u64>,
+    sum_ps: u128,
+    sum_squares_ns: f64,
+    min: Time,
+    max: Time,
+}
+
+impl Default for Histogram {
+    fn default() -> Self {
+        Histogram::new()
+    }
+}
+
+impl Histogram {
+    /// Up to an hour a sample; a longer one is counted in the last bucket, and truly in sum and maximum.
+    const HIGHEST_NS: u64 = 3_600_000_000_000;
+
+    /// An empty one.
+    ///
+    /// # Panics
+    /// Never: the bounds are constants that the library accepts.
+    pub fn new() -> Histogram {
+        let buckets = Hdr::new_with_bounds(1, Self::HIGHEST_NS, 3).expect("constant bounds");
+        Histogram { buckets, sum_ps: 0, sum_squares_ns: 0.0, min: Time::MAX, max: Time::ZERO }
+    }
+
+    /// Counts one sample.
+    #[inline]
+    pub fn record(&mut self, sample: Time) {
+        let ns = sample.ns();
+        self.buckets.saturating_record(ns);
+        self.sum_ps += u128::from(sample.ps());
+        self.sum_squares_ns += ns as f64 * ns as f64;
+        self.min = self.min.min(sample);
+        self.max = self.max.max(sample);
+    }
+
+    /// Adds all samples of `other`.
+    pub fn merge(&mut self, other: &Histogram) {
+        self.buckets.add(&other.buckets).expect("the same bounds");
+        self.sum_ps += other.sum_ps;
+        self.sum_squares_ns += other.sum_squares_ns;
+        self.min = self.min.min(other.min);
+        self.max = self.max.max(other.max);
+    }
+
+    /// Number of samples.
+    pub fn count(&self) -> u64 {
+        self.buckets.len()
+    }
+
+    /// Sum of all samples in picoseconds: exact.
+    pub fn sum_ps(&self) -> u128 {
+        self.sum_ps
+    }
+
+    /// Mean in nanoseconds; 0 without samples.
+    pub fn mean_ns(&self) -> f64 {
+        if self.count() == 0 { 0.0 } else { self.sum_ps as f64 / 1e3 / self.count() as f64 }
+    }
+
+    /// Standard deviation in nanoseconds; 0 without samples.
+    pub fn stddev_ns(&self) -> f64 {
+        if self.count() == 0 {
+            return 0.0;
+        }
+        let mean = self.mean_ns();
+        (self.sum_squares_ns / self.count() as f64 - mean * mean).max(0.0).sqrt()
+    }
+
+    /// Least sample; zero without samples.
+    pub fn min(&self) -> Time {
+        if self.count() == 0 { Time::ZERO } else { self.min }
+    }
+
+    /// Largest sample; zero without samples.
+    pub fn max(&self) -> Time {
+        self.max
+    }
+
+    /// The value in ns that `percent` of the samples do not exceed, to 0.1 %.
+    pub fn percentile_ns(&self, percent: f64) -> u64 {
+        self.buckets.value_at_percentile(percent).min(self.max.ns())
+    }
+
+    /// The distribution as (upper edge of bucket in ns, samples in it), buckets with samples only, ascending.
+    pub fn buckets(&self) -> impl Iterator<Item = (u64, u64)> + '_ {
+        self.buckets.iter_recorded().map(|v| (v.value_iterated_to(), v.count_at_value()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn moments_are_exact_and_percentiles_close() {
+        let mut h = Histogram::new();
+        for us in 1..=1000 {
+            h.record(Time::from_us(us));
+        }
+        assert_eq!(h.count(), 1000);
+        assert_eq!(h.mean_ns(), 500_500.0);
+        assert_eq!((h.min(), h.max()), (Time::from_us(1), Time::from_us(1000)));
+        let median = h.percentile_ns(50.0) as f64;
+        assert!((median / 500_000.0 - 1.0).abs() < 0.002, "{median}");
+        let mut twice = h.clone();
+        twice.merge(&h);
+        assert_eq!(twice.count(), 2000);
+        assert_eq!(twice.mean_ns(), h.mean_ns());
+        assert_eq!(h.buckets().map(|(_, n)| n).sum::<u64>(), 1000);
+    }
+}

@@ -1,0 +1,18 @@
+//! Time, events, randomness and measures: what every simulated part stands on.
+//!
+//! Nothing here knows what a flash chip or a queue pair is.
+
+pub mod energy;
+pub mod histogram;
+pub mod queue;
+pub mod rng;
+pub mod time;
+pub mod timeline;
+pub mod units;
+
+pub use energy::Energy;
+pub use histogram::Histogram;
+pub use queue::{EventQueue, Lane, Schedule};
+pub use rng::{Rng, Streams};
+pub use time::Time;
+pub use timeline::{Timeline, Track};

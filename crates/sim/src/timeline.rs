@@ -1,0 +1,124 @@
+//! What was busy when, in the Trace Event Format that Perfetto and chrome://tracing open.
+
+use std::io::{self, Write};
+
+use crate::Time;
+
+/// One row of the timeline: a channel, a die, a queue, a core.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Track(pub u32);
+
+struct Span {
+    track: u32,
+    name: &'static str,
+    from: Time,
+    to: Time,
+}
+
+/// A recorder of busy spans, bounded: what comes after `limit` spans is counted and left out, and said so.
+pub struct Timeline {
+    tracks: Vec<(String, String)>,
+    spans: Vec<Span>,
+    limit: usize,
+    left_out: u64,
+}
+
+impl Timeline {
+    /// An empty timeline that keeps at most `limit` spans (48 bytes each).
+    pub fn new(limit: usize) -> Timeline {
+        Timeline { tracks: Vec::new(), spans: Vec::new(), limit, left_out: 0 }
+    }
+
+    /// Adds a row called `name` within the group `part`.
+    pub fn add_track(&mut self, part: &str, name: &str) -> Track {
+        self.tracks.push((part.to_owned(), name.to_owned()));
+        Track(self.tracks.len() as u32 - 1)
+    }
+
+    /// `track` was busy with `name` from `from` to `to`.
+    pub fn span(&mut self, track: Track, name: &'static str, from: Time, to: Time) {
+        assert!((track.0 as usize) < self.tracks.len(), "track {} was never added", track.0);
+        assert!(to >= from, "{name} ends at {to}, before it starts at {from}");
+        if self.spans.len() == self.limit {
+            self.left_out += 1;
+            return;
+        }
+        self.spans.push(Span { track: track.0, name, from, to });
+    }
+
+    /// How many spans did not fit.
+    pub fn left_out(&self) -> u64 {
+        self.left_out
+    }
+
+    /// Writes the JSON object of the Trace Event Format: `M` events name each process (part) and thread (track),
+    /// `X` events are the spans, in microseconds.
+    pub fn write(&self, out: &mut impl Write) -> io::Result<()> {
+        let mut parts: Vec<&str> = Vec::new();
+        let quote = |s: &str| serde_json::Value::from(s).to_string();
+        let mut ids = Vec::with_capacity(self.tracks.len());
+        write!(
+            out,
+            "{{\"displayTimeUnit\":\"ns\",\"otherData\":{{\"spans_left_out\":{}}},\"traceEvents\":[",
+            self.left_out
+        )?;
+        let mut comma = "";
+        for (tid, (part, name)) in self.tracks.iter().enumerate() {
+            let pid = parts.iter().position(|p| p == part).unwrap_or_else(|| {
+                parts.push(part);
+                parts.len() - 1
+            });
+            if pid + 1 == parts.len() && !ids.iter().any(|(p, _)| *p == pid) {
+                write!(
+                    out,
+                    "{comma}\n{{\"ph\":\"M\",\"name\":\"process_name\",\"pid\":{pid},\"args\":{{\"name\":{}}}}}",
+                    quote(part)
+                )?;
+                comma = ",";
+            }
+            write!(
+                out,
+                "{comma}\n{{\"ph\":\"M\",\"name\":\"thread_name\",\"pid\":{pid},\"tid\":{tid},\"args\":{{\"name\":{}}}}}",
+                quote(name)
+            )?;
+            ids.push((pid, tid));
+        }
+        for span in &self.spans {
+            let (pid, tid) = ids[span.track as usize];
+            let (start, length) = (span.from.ps(), (span.to - span.from).ps());
+            write!(
+                out,
+                "{comma}\n{{\"ph\":\"X\",\"name\":{},\"pid\":{pid},\"tid\":{tid},\"ts\":{}.{:06},\"dur\":{}.{:06}}}",
+                quote(span.name),
+                start / 1_000_000,
+                start % 1_000_000,
+                length / 1_000_000,
+                length % 1_000_000
+            )?;
+        }
+        writeln!(out, "\n]}}")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn is_json_with_every_track_named() {
+        let mut t = Timeline::new(2);
+        let die = t.add_track("flash", "die \"0\"");
+        let bus = t.add_track("link", "downstream");
+        t.span(die, "read", Time::from_ns(1), Time::from_us(75));
+        t.span(bus, "data", Time::from_us(75), Time::from_us(76));
+        t.span(bus, "data", Time::from_us(76), Time::from_us(77));
+        let mut out = Vec::new();
+        t.write(&mut out).unwrap();
+        let json: serde_json::Value = serde_json::from_slice(&out).unwrap();
+        let events = json["traceEvents"].as_array().unwrap();
+        assert_eq!(events.len(), 4 + 2);
+        assert_eq!(events[4 - 3]["args"]["name"], "die \"0\"");
+        assert_eq!(events[4]["ts"], 0.001);
+        assert_eq!(json["otherData"]["spans_left_out"], 1);
+    }
+}
