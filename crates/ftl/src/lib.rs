@@ -1,1 +1,411 @@
-//! ftl
+//! The flash translation layer: a state machine without a clock, a file or a thread.
+//!
+//! Commands of the host and the ends of flash operations go in; [`media::Action`]s come out, each answered later
+//! through [`Ftl::done`]. Whoever performs them, simulated flash or a file, runs the same mapping, collection and
+//! recovery.
+//!
+//! The order in which things become durable is what a power cut tests, so it is stated once, here:
+//! * A program gets its sequence number when it is issued, and from then on is where its units are (`Slot::home`).
+//!   Of two copies of a unit, the later issued is the newer; recovery lets the highest sequence number win.
+//! * A copy made by collection is issued only if the unit is still where it was read from.
+//! * A block is erased only once every program issued before its last unit was superseded is durable: until then
+//!   that unit may be the only durable copy.
+//! * A block is collected only once all programs in it are done.
+//! * A trim leaves nothing in flash. Its journal page says: "as of sequence T these units are trimmed"; it is issued
+//!   when all programs before T are durable, so that a unit is trimmed exactly if its newest copy is older than T.
+
+mod aged;
+mod blocks;
+mod buffer;
+mod collect;
+mod command;
+mod fail;
+pub mod config;
+mod journal;
+mod layout;
+mod location;
+mod map_cache;
+mod mount;
+mod read;
+mod sequence;
+mod stats;
+pub mod steady;
+mod write;
+
+use std::collections::{BTreeSet, VecDeque};
+
+use media::{Action, Class, Flash, Move, Op, OpId, Request, Status, Tag};
+use sim::{Rng, Streams, Time};
+
+use blocks::Blocks;
+use buffer::{List, NIL, Slots};
+use collect::Lane;
+use command::{Commands, Kind, Operation, Operations};
+use config::{Config, ConfigError};
+use journal::Journal;
+use layout::Layout;
+use location::{Location, Place, Table};
+use map_cache::MapCache;
+use read::Pieces;
+use sequence::Sequence;
+use write::Durable;
+
+pub use aged::Aged;
+pub use buffer::Owner;
+pub use mount::MountReport;
+pub use stats::Stats;
+
+/// What the layer wants done, in order. The world performs the moves at once, then takes the actions.
+#[derive(Default)]
+pub struct Actions {
+    /// Operations and answers.
+    pub actions: Vec<Action>,
+    /// Movements of payload; empty where none is kept.
+    pub moves: Vec<Move>,
+}
+
+/// One unit of a program: what goes to flash and where in RAM it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ProgramUnit {
+    /// Logical unit, or [`media::NOBODY`] for padding.
+    pub logical: u32,
+    /// Buffer that holds it; without meaning for padding.
+    pub buffer: u32,
+    /// Its data could not be read when it was moved.
+    pub lost: bool,
+}
+
+/// A bug that can be planted (feature `planted`), so that the tests that must catch it can be tested.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Plant {
+    /// None: the layer as it is.
+    #[default]
+    Nothing,
+    /// Every so often a journal page of trims is not written.
+    JournalSkipped,
+    /// Every so often a copy made by collection is not pointed to.
+    CopyNotRepointed,
+}
+
+/// The translation layer.
+pub struct Ftl {
+    config: Config,
+    layout: Layout,
+    table: Table,
+    blocks: Blocks,
+    slots: Slots,
+    commands: Commands,
+    operations: Operations,
+    pieces: Pieces,
+    sequence: Sequence,
+    lanes: Vec<Lane>,
+    next_lane: u32,
+    /// Lanes that opened a block and may be short of free ones.
+    short_lanes: Vec<u32>,
+    /// No lane has room for the host; an erase that ends changes that.
+    host_stalled: bool,
+    dirty: List,
+    clean: List,
+    write_used: u32,
+    system_used: u32,
+    epoch: u64,
+    force_epoch: u64,
+    destaging: bool,
+    last_write: Time,
+    space_queue: (u32, u32),
+    durable: VecDeque<Durable>,
+    sealed: usize,
+    /// Victims without a valid unit, and the sequence number that must be durable before they are erased.
+    empty: Vec<(u32, u64)>,
+    map: Option<MapCache>,
+    /// Translation units that writes changed and that are not at hand.
+    map_wanted: Vec<u32>,
+    journal: Journal,
+    /// Logical units whose data could not be read when it was moved.
+    lost: BTreeSet<u32>,
+    /// Failed programs that wait for room.
+    retries: u32,
+    read_only: bool,
+    rng: Rng,
+    stats: Stats,
+    plant: Plant,
+    plant_count: u32,
+    unit_shift: u32,
+}
+
+/// Slots for translation units and journal pages on their way to flash.
+const SYSTEM_SLOTS: u32 = 64;
+
+impl Ftl {
+    /// Takes over `flash` as it is: erased, or as an earlier instance of the same configuration left it. The state
+    /// comes from the flash alone.
+    ///
+    /// # Errors
+    /// A configuration that cannot work.
+    pub fn mount(config: Config, flash: &impl Flash, streams: &Streams) -> Result<(Ftl, MountReport), ConfigError> {
+        let mut ftl = Ftl::empty(config, streams)?;
+        let report = ftl.scan(flash);
+        Ok((ftl, report))
+    }
+
+    fn empty(config: Config, streams: &Streams) -> Result<Ftl, ConfigError> {
+        let fail = |text: String| Err(ConfigError(text));
+        if let Some(fault) = config.geometry.fault() {
+            return fail(fault);
+        }
+        let unit_bytes = config.geometry.unit_bytes;
+        if !unit_bytes.is_power_of_two() || unit_bytes > 32768 {
+            return fail(format!("unit is {unit_bytes} bytes, expected a power of two from 512 to 32768"));
+        }
+        let layout = Layout::new(&config);
+        if layout.program_units > 64 {
+            return fail(format!("{} units a program, expected at most 64", layout.program_units));
+        }
+        if config.user_units == 0 {
+            return fail("the host sees no unit at all".to_owned());
+        }
+        let quota = config.collection.copies.max(2 * layout.program_units);
+        let buffers = &config.buffers;
+        let slots = u64::from(buffers.write)
+            + u64::from(buffers.read)
+            + u64::from(SYSTEM_SLOTS)
+            + u64::from(layout.lanes) * u64::from(quota);
+        let system = journal::units(&config) + map_cache::units(&config);
+        let all = u64::from(config.user_units) + u64::from(system);
+        let physical = u64::from(layout.all_blocks()) * u64::from(layout.block_units);
+        if all.max(physical) + slots >= u64::from(u32::MAX) {
+            return fail(format!(
+                "{} mapping units and {slots} buffers need more than 32 bits: a larger unit maps a larger drive",
+                all.max(physical)
+            ));
+        }
+        if config.collection.start < 2 {
+            return fail(format!("collection starts at {} free blocks, expected at least 2", config.collection.start));
+        }
+        let slc_blocks = config.slc.map_or(0, |s| s.blocks);
+        let main_blocks = config.geometry.blocks.saturating_sub(slc_blocks);
+        let spare = u64::from(config.collection.start) + if config.collection.separate { 2 } else { 1 };
+        let room = u64::from(main_blocks).saturating_sub(spare)
+            * u64::from(layout.block_units)
+            * u64::from(layout.lanes);
+        if all > room {
+            return fail(format!(
+                "{all} logical units, but the flash holds {room} beside {spare} spare blocks a lane and {slc_blocks} \
+                 SLC blocks a plane: less capacity or more flash is needed"
+            ));
+        }
+        let ftl = Ftl {
+            table: Table::new(all as u32),
+            blocks: Blocks::new(&layout),
+            slots: Slots::new(slots as u32),
+            commands: Commands::new(config.tags),
+            operations: Operations::new(layout.program_units),
+            pieces: Pieces::new(),
+            sequence: Sequence::after(0),
+            lanes: (0..layout.lanes).map(|_| Lane::new(quota)).collect(),
+            next_lane: 0,
+            short_lanes: Vec::new(),
+            host_stalled: false,
+            dirty: List::new(),
+            clean: List::new(),
+            write_used: 0,
+            system_used: 0,
+            epoch: 0,
+            force_epoch: 0,
+            destaging: false,
+            last_write: Time::ZERO,
+            space_queue: (NIL, NIL),
+            durable: VecDeque::new(),
+            sealed: 0,
+            empty: Vec::new(),
+            map: MapCache::new(&config),
+            map_wanted: Vec::new(),
+            journal: Journal::new(&config),
+            lost: BTreeSet::new(),
+            retries: 0,
+            read_only: false,
+            rng: streams.stream("ftl.collection"),
+            stats: Stats::default(),
+            plant: Plant::Nothing,
+            plant_count: 0,
+            unit_shift: unit_bytes.trailing_zeros(),
+            layout,
+            config,
+        };
+        Ok(ftl)
+    }
+
+    /// A command of the host. Its tag may be used again after its [`Action::Complete`].
+    pub fn command(&mut self, now: Time, tag: Tag, request: &Request, out: &mut Actions) {
+        self.commands.start(tag, request);
+        match request.op {
+            Op::Read => self.read(tag, out),
+            Op::Write => self.write(tag, out),
+            Op::Trim => self.trim(tag, out),
+            Op::Flush => self.flush(tag, out),
+        }
+        self.last_write = if request.op == Op::Write { now } else { self.last_write };
+    }
+
+    /// The data of the write `tag` is in the controller, after [`Action::Ready`].
+    pub fn arrived(&mut self, now: Time, tag: Tag, out: &mut Actions) {
+        self.last_write = now;
+        self.store(tag, out);
+    }
+
+    /// The operation `id` has ended. `flash` is asked for the spare areas of pages that were read.
+    pub fn done(&mut self, id: OpId, status: Status, flash: &impl Flash, out: &mut Actions) {
+        match self.operations[id].kind {
+            Kind::HostRead => self.host_read_done(id, status, out),
+            Kind::Program => self.program_done(id, status, out),
+            Kind::CollectRead => self.collect_read_done(id, status, flash, out),
+            Kind::Erase => self.erase_done(id, status, out),
+            Kind::Fill => self.fill_done(id, status, out),
+            Kind::MapRead => self.map_read_done(id, status, out),
+            Kind::MapLookup => self.map_lookup_done(id, out),
+            Kind::Barrier => self.barrier_done(id, out),
+            Kind::Free => panic!("operation {} is not under way", id.0),
+        }
+    }
+
+    /// When [`timer`](Self::timer) is to be called, if nothing else happens before.
+    pub fn next_timer(&self) -> Option<Time> {
+        let waits = self.dirty.head != NIL && !self.config.buffers.protected;
+        waits.then(|| self.last_write.saturating_add(self.config.buffers.idle))
+    }
+
+    /// Nothing was written for a while: what is dirty goes to flash.
+    pub fn timer(&mut self, now: Time, out: &mut Actions) {
+        if self.next_timer().is_some_and(|at| at <= now) {
+            self.force_epoch = self.epoch;
+            self.last_write = now;
+            self.pump(out);
+        }
+    }
+
+    /// What the program `id` writes, a unit after the other. Valid until the program is done.
+    pub fn program_units(&self, id: OpId) -> impl ExactSizeIterator<Item = ProgramUnit> + '_ {
+        self.operations.slots(id)[..self.operations[id].count as usize].iter().map(|slot| match *slot {
+            NIL => ProgramUnit { logical: media::NOBODY, buffer: 0, lost: false },
+            s => ProgramUnit { logical: self.slots[s].unit, buffer: s, lost: self.slots[s].lost },
+        })
+    }
+
+    /// The content of logical unit `unit` where it is the layer's own and has any (a journal page of trims).
+    pub fn note(&self, unit: u32) -> Option<&[u8]> {
+        self.journal.note(unit)
+    }
+
+    /// Units of RAM that the layer moves data through.
+    pub fn buffer_count(&self) -> u32 {
+        self.slots.count()
+    }
+
+    /// Units the host sees.
+    pub fn user_units(&self) -> u32 {
+        self.config.user_units
+    }
+
+    /// Counts since the mount.
+    pub fn stats(&self) -> &Stats {
+        &self.stats
+    }
+
+    /// Starts counting anew (the end of preconditioning or of a warm-up).
+    pub fn reset_stats(&mut self) {
+        self.stats = Stats::default();
+    }
+
+    /// No more writes are taken: too little of the flash is usable.
+    pub fn is_read_only(&self) -> bool {
+        self.read_only
+    }
+
+    /// True if no flash operation is under way.
+    pub fn is_idle(&self) -> bool {
+        self.operations.active() == 0
+    }
+
+    /// Valid units of each closed block, lane by lane: the distribution that theory speaks of.
+    pub fn closed_blocks(&self) -> impl Iterator<Item = u32> + '_ {
+        (0..self.layout.all_blocks())
+            .filter(|b| self.blocks.usage(*b) == blocks::Use::Closed)
+            .map(|b| self.blocks.valid(b))
+    }
+
+    /// Units a block of a lane holds, and blocks in all.
+    pub fn block_shape(&self) -> (u32, u32) {
+        (self.layout.block_units, self.layout.all_blocks())
+    }
+
+    /// Least, mean and greatest number of erases of a block.
+    pub fn wear(&self) -> (u32, f64, u32) {
+        let erases = || (0..self.layout.all_blocks()).map(|b| self.blocks.erases(b));
+        let sum: u64 = erases().map(u64::from).sum();
+        let mean = sum as f64 / f64::from(self.layout.all_blocks());
+        (erases().min().unwrap_or(0), mean, erases().max().unwrap_or(0))
+    }
+
+    /// Plants a bug.
+    #[cfg(feature = "planted")]
+    pub fn plant(&mut self, plant: Plant) {
+        self.plant = plant;
+    }
+
+    /// True every third time the planted bug strikes.
+    fn planted(&mut self, plant: Plant) -> bool {
+        if !cfg!(feature = "planted") || self.plant != plant {
+            return false;
+        }
+        self.plant_count += 1;
+        self.plant_count.is_multiple_of(3)
+    }
+
+    #[inline]
+    fn place(&self, unit: u32) -> Place {
+        self.table.get(unit).place(self.slots.count())
+    }
+
+    /// Where in flash the newest copy of `unit` is that was handed to flash.
+    #[inline]
+    fn home(&self, unit: u32) -> Location {
+        let location = self.table.get(unit);
+        match location.place(self.slots.count()) {
+            Place::Buffer(slot) => self.slots[slot].home,
+            _ => location,
+        }
+    }
+
+    /// The flash copy at `home` is superseded.
+    #[inline]
+    fn invalidate(&mut self, home: Location) {
+        if let Place::Flash(unit) = home.place(self.slots.count()) {
+            let block = self.layout.block_of(unit);
+            if self.blocks.clear_valid(block, unit) == 0 {
+                self.emptied(block);
+            }
+        }
+    }
+
+    fn start_operation(&mut self, kind: Kind, subject: u32) -> OpId {
+        self.operations.start(Operation {
+            kind,
+            subject,
+            unit: 0,
+            logical: 0,
+            count: 0,
+            waiters: NIL,
+            mask: 0,
+            sequence: 0,
+            first_sequence: 0,
+            class: Class::Host,
+        })
+    }
+
+    #[inline]
+    fn complete(&mut self, tag: Tag, status: Status, out: &mut Actions) {
+        debug_assert!(self.commands[tag].active);
+        self.commands[tag].active = false;
+        out.actions.push(Action::Complete { tag, status });
+    }
+}

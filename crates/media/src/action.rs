@@ -82,6 +82,8 @@ pub enum Action {
     Program(ProgramOp),
     /// Erase flash. Must not become durable before programs that were reported done before it was asked for.
     Erase(EraseOp),
+    /// Mark a block bad for good (the bad-block mark of its spare area): it is never used again.
+    Retire(BlockAddr),
     /// Answer once all programs reported done so far are durable: at once on flash, after an fsync over a file.
     Barrier(OpId),
     /// Fetch (or store) `bytes` of the map where the map's cache lives in the host's memory.
@@ -165,6 +167,15 @@ pub enum Move {
         /// The buffer, in units.
         buffer: u32,
         /// Sectors (a bit each) of the buffer that are newer than the flash and stay.
+        keep: u64,
+    },
+    /// The sectors of buffer `to` outside `keep` are taken from buffer `from`.
+    BufferToBuffer {
+        /// Where from, in units.
+        from: u32,
+        /// Where to, in units.
+        to: u32,
+        /// Sectors (a bit each) of `to` that stay.
         keep: u64,
     },
     /// The host reads zeros: nothing is mapped there.

@@ -1,0 +1,253 @@
+//! What is known of each block: how much of it is valid, what it is used for, how often it was erased.
+
+use std::collections::BTreeMap;
+
+use crate::layout::Layout;
+
+/// What a block is being used for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Use {
+    /// Erased, or never used: waiting in its lane's free list.
+    Free,
+    /// Being written.
+    Open,
+    /// Its last program was issued, and is not done.
+    Full,
+    /// Written; may be collected.
+    Closed,
+    /// Being collected, or collected and waiting until it may be erased.
+    Victim,
+    /// The erase is under way.
+    Erasing,
+    /// No part of it is usable.
+    Bad,
+}
+
+/// Set in `rank` beside the count of valid units while a block may not be collected, so that the least rank of a
+/// lane is the victim that greedy collection wants.
+const NOT_COLLECTABLE: u32 = 1 << 31;
+
+/// The blocks of a drive.
+pub struct Blocks {
+    rank: Vec<u32>,
+    usage: Vec<Use>,
+    erases: Vec<u32>,
+    /// Reads under way; a block is erased only without any.
+    pins: Vec<u32>,
+    /// Sequence number when it was closed: its age.
+    closed: Vec<u64>,
+    /// Programs, then erases, under way.
+    busy: Vec<u32>,
+    /// A bit a unit: this is where its logical unit is.
+    valid: Vec<u64>,
+    /// Planes that may not be used, a mask for each position that has some.
+    holes: BTreeMap<(u32, u32), u16>,
+    /// A program in it failed: empty it, then retire what failed.
+    failing: BTreeMap<(u32, u32), u16>,
+}
+
+impl Blocks {
+    /// All blocks of `layout`, free. Zeroed memory is not touched, so an unwritten drive costs none.
+    pub fn new(layout: &Layout) -> Blocks {
+        let n = layout.all_blocks() as usize;
+        let units = u64::from(layout.all_blocks()) * u64::from(layout.block_units);
+        Blocks {
+            rank: vec![NOT_COLLECTABLE; n],
+            usage: vec![Use::Free; n],
+            erases: vec![0; n],
+            pins: vec![0; n],
+            closed: vec![0; n],
+            busy: vec![0; n],
+            valid: vec![0; units.div_ceil(64) as usize],
+            holes: BTreeMap::new(),
+            failing: BTreeMap::new(),
+        }
+    }
+
+    /// Valid units of `block`.
+    #[inline]
+    pub fn valid(&self, block: u32) -> u32 {
+        self.rank[block as usize] & !NOT_COLLECTABLE
+    }
+
+    /// What `block` is used for.
+    #[inline]
+    pub fn usage(&self, block: u32) -> Use {
+        self.usage[block as usize]
+    }
+
+    /// Changes what `block` is used for.
+    pub fn set_usage(&mut self, block: u32, usage: Use) {
+        let rank = &mut self.rank[block as usize];
+        match usage {
+            Use::Closed => *rank &= !NOT_COLLECTABLE,
+            _ => *rank |= NOT_COLLECTABLE,
+        }
+        self.usage[block as usize] = usage;
+    }
+
+    /// Closes `block` at `sequence`.
+    pub fn close(&mut self, block: u32, sequence: u64) {
+        self.set_usage(block, Use::Closed);
+        self.closed[block as usize] = sequence;
+    }
+
+    /// Keeps `block`, which is closed, from the policy's choice.
+    pub fn withhold(&mut self, block: u32) {
+        self.rank[block as usize] |= NOT_COLLECTABLE;
+    }
+
+    /// A program of `block` is under way.
+    #[inline]
+    pub fn writing(&mut self, block: u32) {
+        self.busy[block as usize] += 1;
+    }
+
+    /// A program of `block` ended; returns how many are left.
+    #[inline]
+    pub fn end_write(&mut self, block: u32) -> u32 {
+        let busy = &mut self.busy[block as usize];
+        *busy -= 1;
+        *busy
+    }
+
+    /// Programs of `block` under way.
+    pub fn writes(&self, block: u32) -> u32 {
+        self.busy[block as usize]
+    }
+
+    /// `erases` erases of `block` are under way.
+    pub fn set_erasing(&mut self, block: u32, erases: u32) {
+        debug_assert_eq!(self.busy[block as usize], 0);
+        self.busy[block as usize] = erases;
+    }
+
+    /// An erase of `block` ended; returns how many are left.
+    pub fn end_erase(&mut self, block: u32) -> u32 {
+        self.end_write(block)
+    }
+
+    /// When `block` was closed.
+    pub fn closed_at(&self, block: u32) -> u64 {
+        self.closed[block as usize]
+    }
+
+    /// The ranks of the blocks of a lane: valid units, and above 2^31 what may not be collected.
+    pub fn ranks(&self, layout: &Layout, lane: u32) -> &[u32] {
+        let from = (lane * layout.blocks) as usize;
+        &self.rank[from..from + layout.blocks as usize]
+    }
+
+    /// True if this entry of [`ranks`](Self::ranks) may be collected.
+    #[inline]
+    pub fn collectable(rank: u32) -> bool {
+        rank & NOT_COLLECTABLE == 0
+    }
+
+    /// Marks `unit` of `block` valid.
+    #[inline]
+    pub fn set_valid(&mut self, block: u32, unit: u32) {
+        let (word, bit) = (&mut self.valid[unit as usize / 64], 1u64 << (unit % 64));
+        debug_assert!(*word & bit == 0, "unit {unit} is valid already");
+        *word |= bit;
+        self.rank[block as usize] += 1;
+    }
+
+    /// Marks `unit` of `block` no longer valid; returns how many are left.
+    #[inline]
+    pub fn clear_valid(&mut self, block: u32, unit: u32) -> u32 {
+        let (word, bit) = (&mut self.valid[unit as usize / 64], 1u64 << (unit % 64));
+        assert!(*word & bit != 0, "unit {unit} is not valid");
+        *word &= !bit;
+        let rank = &mut self.rank[block as usize];
+        *rank -= 1;
+        *rank & !NOT_COLLECTABLE
+    }
+
+    /// True if `unit` is valid.
+    #[inline]
+    pub fn is_valid(&self, unit: u32) -> bool {
+        self.valid[unit as usize / 64] >> (unit % 64) & 1 != 0
+    }
+
+    /// Valid bits of the `count` units from `unit` on, 64 at most; bit 0 is `unit`.
+    #[inline]
+    pub fn valid_bits(&self, unit: u32, count: u32) -> u64 {
+        debug_assert!(count <= 64);
+        let (word, shift) = (unit as usize / 64, unit % 64);
+        let mut bits = self.valid[word] >> shift;
+        if shift + count > 64 {
+            bits |= self.valid[word + 1] << (64 - shift);
+        }
+        if count < 64 { bits & ((1 << count) - 1) } else { bits }
+    }
+
+    /// Times `block` was erased.
+    #[inline]
+    pub fn erases(&self, block: u32) -> u32 {
+        self.erases[block as usize]
+    }
+
+    /// Sets the times `block` was erased.
+    pub fn set_erases(&mut self, block: u32, erases: u32) {
+        self.erases[block as usize] = erases;
+    }
+
+    /// A read of `block` is under way.
+    #[inline]
+    pub fn pin(&mut self, block: u32) {
+        self.pins[block as usize] += 1;
+    }
+
+    /// It ended; returns how many are left.
+    #[inline]
+    pub fn unpin(&mut self, block: u32) -> u32 {
+        let pins = &mut self.pins[block as usize];
+        *pins -= 1;
+        *pins
+    }
+
+    /// Reads under way.
+    pub fn pins(&self, block: u32) -> u32 {
+        self.pins[block as usize]
+    }
+
+    /// Planes of `position` of `block` that are not to be used.
+    #[inline]
+    pub fn hole(&self, block: u32, position: u32) -> u16 {
+        if self.holes.is_empty() {
+            return 0;
+        }
+        self.holes.get(&(block, position)).copied().unwrap_or(0)
+    }
+
+    /// The planes `mask` of `position` of `block` are not to be used.
+    pub fn add_hole(&mut self, block: u32, position: u32, mask: u16) {
+        *self.holes.entry((block, position)).or_insert(0) |= mask;
+    }
+
+    /// Planes of `block` that can be used.
+    pub fn usable_planes(&self, layout: &Layout, block: u32) -> u32 {
+        let lost: u32 = self.holes.range((block, 0)..(block + 1, 0)).map(|(_, mask)| mask.count_ones()).sum();
+        layout.per_row * layout.planes - lost
+    }
+
+    /// A program at `position` of `block` failed.
+    pub fn add_failing(&mut self, block: u32, position: u32, mask: u16) {
+        *self.failing.entry((block, position)).or_insert(0) |= mask;
+    }
+
+    /// True if some program in `block` failed since it was opened.
+    pub fn is_failing(&self, block: u32) -> bool {
+        !self.failing.is_empty() && self.failing.range((block, 0)..(block + 1, 0)).next().is_some()
+    }
+
+    /// Takes what failed in `block`: position and planes.
+    pub fn take_failing(&mut self, block: u32) -> Vec<(u32, u16)> {
+        if self.failing.is_empty() {
+            return Vec::new();
+        }
+        let keys: Vec<_> = self.failing.range((block, 0)..(block + 1, 0)).map(|(k, _)| *k).collect();
+        keys.into_iter().filter_map(|k| self.failing.remove(&k).map(|mask| (k.1, mask))).collect()
+    }
+}

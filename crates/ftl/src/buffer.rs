@@ -1,0 +1,237 @@
+//! The RAM that data passes through: one slot a mapping unit, in one array, in intrusive lists.
+
+use crate::location::Location;
+
+/// No slot.
+pub const NIL: u32 = u32::MAX;
+
+/// What a slot holds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Holds {
+    /// Nothing: it is on the free list.
+    Nothing,
+    /// Data newer than flash, not on its way there yet.
+    Dirty,
+    /// Data in a program that is under way, or read to be copied.
+    Moving,
+    /// What flash holds too.
+    Clean,
+    /// Nothing that anybody wants, but a read into it is still under way.
+    Doomed,
+}
+
+/// Whose allowance a slot counts against.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Owner {
+    /// The host's writes.
+    Host,
+    /// The layer's own units (translation, journal).
+    System,
+    /// Collection.
+    Copy,
+}
+
+/// One unit of RAM.
+#[derive(Clone, Copy, Debug)]
+pub struct Slot {
+    /// Logical unit.
+    pub unit: u32,
+    /// Where in flash the newest copy is that was handed to flash.
+    pub home: Location,
+    /// Sectors that hold data, a bit each; short of all only in a dirty slot that waits for the rest from flash.
+    pub have: u64,
+    /// When it became dirty, counted in writes.
+    pub epoch: u64,
+    /// What it holds.
+    pub holds: Holds,
+    /// Whose it is.
+    pub owner: Owner,
+    /// A read into it is under way.
+    pub filling: bool,
+    /// Some of its data could not be read.
+    pub lost: bool,
+    /// First of the reads that wait for it ([`NIL`]: none).
+    pub waiters: u32,
+    previous: u32,
+    next: u32,
+}
+
+/// A doubly linked list of slots.
+#[derive(Clone, Copy, Debug)]
+pub struct List {
+    /// First slot.
+    pub head: u32,
+    tail: u32,
+    /// Slots in it.
+    pub len: u32,
+}
+
+impl List {
+    /// An empty list.
+    pub const fn new() -> List {
+        List { head: NIL, tail: NIL, len: 0 }
+    }
+}
+
+/// All slots.
+pub struct Slots {
+    slots: Vec<Slot>,
+    free: u32,
+    free_len: u32,
+}
+
+impl std::ops::Index<u32> for Slots {
+    type Output = Slot;
+    #[inline]
+    fn index(&self, slot: u32) -> &Slot {
+        &self.slots[slot as usize]
+    }
+}
+
+impl std::ops::IndexMut<u32> for Slots {
+    #[inline]
+    fn index_mut(&mut self, slot: u32) -> &mut Slot {
+        &mut self.slots[slot as usize]
+    }
+}
+
+impl Slots {
+    /// `count` free slots.
+    pub fn new(count: u32) -> Slots {
+        let slot = |i: u32| Slot {
+            unit: 0,
+            home: Location::NOWHERE,
+            have: 0,
+            epoch: 0,
+            holds: Holds::Nothing,
+            owner: Owner::Host,
+            filling: false,
+            lost: false,
+            waiters: NIL,
+            previous: NIL,
+            next: if i + 1 < count { i + 1 } else { NIL },
+        };
+        Slots { slots: (0..count).map(slot).collect(), free: if count > 0 { 0 } else { NIL }, free_len: count }
+    }
+
+    /// How many there are.
+    pub fn count(&self) -> u32 {
+        self.slots.len() as u32
+    }
+
+    /// How many are free.
+    pub fn free_count(&self) -> u32 {
+        self.free_len
+    }
+
+    /// Takes a free slot.
+    ///
+    /// # Panics
+    /// If none is free: allowances are counted so that this cannot be.
+    #[inline]
+    pub fn take(&mut self, unit: u32, home: Location, holds: Holds, owner: Owner) -> u32 {
+        let id = self.free;
+        assert!(id != NIL, "no slot is free, though the allowance had room ({owner:?})");
+        let slot = &mut self.slots[id as usize];
+        self.free = slot.next;
+        self.free_len -= 1;
+        debug_assert_eq!(slot.holds, Holds::Nothing);
+        debug_assert_eq!(slot.waiters, NIL);
+        *slot = Slot {
+            unit,
+            home,
+            have: 0,
+            epoch: 0,
+            holds,
+            owner,
+            filling: false,
+            lost: false,
+            waiters: NIL,
+            previous: NIL,
+            next: NIL,
+        };
+        id
+    }
+
+    /// Gives a slot back. It is in no list.
+    #[inline]
+    pub fn give(&mut self, id: u32) {
+        let free = self.free;
+        let slot = &mut self.slots[id as usize];
+        debug_assert_ne!(slot.holds, Holds::Nothing, "slot {id} is given back twice");
+        debug_assert_eq!(slot.waiters, NIL, "slot {id} is given back while reads wait for it");
+        slot.holds = Holds::Nothing;
+        slot.next = free;
+        self.free = id;
+        self.free_len += 1;
+    }
+
+    /// Appends `id` to `list`.
+    #[inline]
+    pub fn append(&mut self, list: &mut List, id: u32) {
+        let tail = list.tail;
+        let slot = &mut self.slots[id as usize];
+        slot.previous = tail;
+        slot.next = NIL;
+        if tail == NIL {
+            list.head = id;
+        } else {
+            self.slots[tail as usize].next = id;
+        }
+        list.tail = id;
+        list.len += 1;
+    }
+
+    /// Takes `id` out of `list`.
+    #[inline]
+    pub fn remove(&mut self, list: &mut List, id: u32) {
+        let Slot { previous, next, .. } = self.slots[id as usize];
+        if previous == NIL {
+            debug_assert_eq!(list.head, id);
+            list.head = next;
+        } else {
+            self.slots[previous as usize].next = next;
+        }
+        if next == NIL {
+            list.tail = previous;
+        } else {
+            self.slots[next as usize].previous = previous;
+        }
+        list.len -= 1;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+    use std::collections::VecDeque;
+
+    proptest! {
+        #[test]
+        fn a_list_is_a_deque(steps in prop::collection::vec((0u8..3, any::<prop::sample::Index>()), 0..200)) {
+            let mut slots = Slots::new(16);
+            let mut list = List::new();
+            let mut oracle: VecDeque<u32> = VecDeque::new();
+            for (what, index) in steps {
+                if what > 0 && oracle.len() < 16 {
+                    let id = slots.take(0, Location::NOWHERE, Holds::Dirty, Owner::Host);
+                    slots.append(&mut list, id);
+                    oracle.push_back(id);
+                } else if !oracle.is_empty() {
+                    let id = oracle.remove(index.index(oracle.len())).unwrap();
+                    slots.remove(&mut list, id);
+                    slots.give(id);
+                }
+                prop_assert_eq!(list.len as usize, oracle.len());
+                prop_assert_eq!(slots.free_count() as usize, 16 - oracle.len());
+                let mut at = list.head;
+                for id in &oracle {
+                    prop_assert_eq!(at, *id);
+                    at = slots[at].next;
+                }
+                prop_assert_eq!(at, NIL);
+            }
+        }
+    }
+}

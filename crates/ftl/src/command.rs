@@ -1,0 +1,222 @@
+//! Host commands and flash operations under way, in dense tables.
+
+use media::{Class, Op, OpId, Request, SECTOR, Status, Tag};
+
+use crate::buffer::NIL;
+
+/// A host command under way.
+#[derive(Clone, Copy, Debug)]
+pub struct Command {
+    /// What it asks.
+    pub op: Op,
+    /// Acknowledge when durable.
+    pub fua: bool,
+    /// It is under way.
+    pub active: bool,
+    /// Worst status so far.
+    pub status: Status,
+    /// First sector.
+    pub first: u64,
+    /// Sectors.
+    pub sectors: u64,
+    /// Bytes not yet there (read).
+    pub left: u64,
+    /// Durable once every slot dirtied up to here is (write with FUA, flush).
+    pub epoch: u64,
+    /// Next in the queue it waits in.
+    pub next: u32,
+}
+
+/// Host commands by tag.
+pub struct Commands(Vec<Command>);
+
+impl Commands {
+    /// Room for tags below `tags`.
+    pub fn new(tags: u32) -> Commands {
+        let none = Command {
+            op: Op::Flush,
+            fua: false,
+            active: false,
+            status: Status::Ok,
+            first: 0,
+            sectors: 0,
+            left: 0,
+            epoch: 0,
+            next: NIL,
+        };
+        Commands(vec![none; tags as usize])
+    }
+
+    /// Starts `request` as `tag`.
+    ///
+    /// # Panics
+    /// If the tag is under way already.
+    pub fn start(&mut self, tag: Tag, request: &Request) -> &mut Command {
+        let command = &mut self.0[tag.0 as usize];
+        assert!(!command.active, "tag {} is under way already", tag.0);
+        *command = Command {
+            op: request.op,
+            fua: request.fua,
+            active: true,
+            status: Status::Ok,
+            first: request.offset / SECTOR,
+            sectors: request.bytes / SECTOR,
+            left: request.bytes,
+            epoch: 0,
+            next: NIL,
+        };
+        command
+    }
+
+    /// Commands under way.
+    pub fn active(&self) -> impl Iterator<Item = (Tag, &Command)> {
+        self.0.iter().enumerate().filter(|(_, c)| c.active).map(|(i, c)| (Tag(i as u32), c))
+    }
+}
+
+impl std::ops::Index<Tag> for Commands {
+    type Output = Command;
+    #[inline]
+    fn index(&self, tag: Tag) -> &Command {
+        &self.0[tag.0 as usize]
+    }
+}
+
+impl std::ops::IndexMut<Tag> for Commands {
+    #[inline]
+    fn index_mut(&mut self, tag: Tag) -> &mut Command {
+        &mut self.0[tag.0 as usize]
+    }
+}
+
+/// What a flash operation is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// Not under way; `subject` is the next free entry.
+    Free,
+    /// `count` units from flash unit `unit` on, for the command `subject`, logical from `logical` on.
+    HostRead,
+    /// The rest of the slot `subject`.
+    Fill,
+    /// Units in `mask` of the program at `unit`, to be copied for lane `subject`.
+    CollectRead,
+    /// Translation unit `subject`.
+    MapRead,
+    /// A look-up of translation unit `subject` in the host's memory; reads from `waiters` wait.
+    MapLookup,
+    /// A program; `subject` is the lane, its slots are in the slot table.
+    Program,
+    /// Erase of position `logical` of block `subject`.
+    Erase,
+    /// A barrier; then the command `subject` ends.
+    Barrier,
+}
+
+/// A flash operation under way.
+#[derive(Clone, Copy, Debug)]
+pub struct Operation {
+    /// What for.
+    pub kind: Kind,
+    /// See [`Kind`].
+    pub subject: u32,
+    /// First flash unit.
+    pub unit: u32,
+    /// First logical unit.
+    pub logical: u32,
+    /// Units.
+    pub count: u32,
+    /// Reads that wait ([`NIL`]: none).
+    pub waiters: u32,
+    /// Units concerned, a bit each.
+    pub mask: u64,
+    /// Sequence number it was issued under (program).
+    pub sequence: u64,
+    /// Sequence number of its first attempt (program): not durable before this one is.
+    pub first_sequence: u64,
+    /// For whom (program).
+    pub class: Class,
+}
+
+/// Flash operations by [`OpId`].
+pub struct Operations {
+    all: Vec<Operation>,
+    free: u32,
+    /// Slots of each program, `program_units` an operation.
+    slots: Vec<u32>,
+    stride: usize,
+    active: u32,
+}
+
+impl Operations {
+    /// None under way; a program has up to `program_units` slots.
+    pub fn new(program_units: u32) -> Operations {
+        Operations { all: Vec::new(), free: NIL, slots: Vec::new(), stride: program_units as usize, active: 0 }
+    }
+
+    /// Starts an operation.
+    #[inline]
+    pub fn start(&mut self, operation: Operation) -> OpId {
+        self.active += 1;
+        if self.free == NIL {
+            return self.grow(operation);
+        }
+        let id = self.free;
+        let entry = &mut self.all[id as usize];
+        self.free = entry.subject;
+        *entry = operation;
+        OpId(id)
+    }
+
+    #[cold]
+    fn grow(&mut self, operation: Operation) -> OpId {
+        self.all.push(operation);
+        self.slots.resize(self.all.len() * self.stride, NIL);
+        OpId(self.all.len() as u32 - 1)
+    }
+
+    /// Ends an operation and returns it.
+    #[inline]
+    pub fn end(&mut self, id: OpId) -> Operation {
+        let free = self.free;
+        let entry = &mut self.all[id.0 as usize];
+        let was = *entry;
+        assert!(was.kind != Kind::Free, "operation {} is not under way", id.0);
+        entry.kind = Kind::Free;
+        entry.subject = free;
+        self.free = id.0;
+        self.active -= 1;
+        was
+    }
+
+    /// Slots of the program `id`: one a unit, [`NIL`] where there is padding.
+    #[inline]
+    pub fn slots(&self, id: OpId) -> &[u32] {
+        &self.slots[id.0 as usize * self.stride..][..self.stride]
+    }
+
+    /// The same, to be set.
+    #[inline]
+    pub fn slots_mut(&mut self, id: OpId) -> &mut [u32] {
+        &mut self.slots[id.0 as usize * self.stride..][..self.stride]
+    }
+
+    /// How many are under way.
+    pub fn active(&self) -> u32 {
+        self.active
+    }
+}
+
+impl std::ops::Index<OpId> for Operations {
+    type Output = Operation;
+    #[inline]
+    fn index(&self, id: OpId) -> &Operation {
+        &self.all[id.0 as usize]
+    }
+}
+
+impl std::ops::IndexMut<OpId> for Operations {
+    #[inline]
+    fn index_mut(&mut self, id: OpId) -> &mut Operation {
+        &mut self.all[id.0 as usize]
+    }
+}

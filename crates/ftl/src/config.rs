@@ -1,0 +1,147 @@
+//! What an instance of the translation layer is told.
+
+use media::Geometry;
+use sim::Time;
+
+/// The unit in which flash is opened, collected and erased.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Group {
+    /// A block of one plane: every plane has its own write frontier and collects by itself.
+    Plane,
+    /// The blocks of one number on all planes of a die.
+    Die,
+    /// The blocks of one number on all dies: a superblock, as large drives use.
+    Drive,
+}
+
+/// How a victim of garbage collection is chosen among the closed blocks of a lane.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Policy {
+    /// The one with the fewest valid units.
+    Greedy,
+    /// The greatest (1 - u) / 2u x age (Rosenblum and Ousterhout, 1992; Kawaguchi et al., 1995).
+    CostBenefit,
+    /// The one closed longest ago.
+    Fifo,
+    /// The one with the fewest valid units among this many drawn at random (Van Houdt, 2013).
+    Choices(u32),
+}
+
+/// Garbage collection.
+#[derive(Clone, Copy, Debug)]
+pub struct Collection {
+    /// How victims are chosen.
+    pub policy: Policy,
+    /// A lane collects while it has at most this many free blocks; at least 2.
+    pub start: u32,
+    /// Host writes and copies go to blocks of their own.
+    pub separate: bool,
+    /// Units in flight a lane; raised to two programs' worth.
+    pub copies: u32,
+}
+
+/// Wear levelling.
+#[derive(Clone, Copy, Debug)]
+pub struct Wear {
+    /// The free block that was erased least is opened next.
+    pub dynamic: bool,
+    /// Erases by which the least worn closed block of a lane may lag behind the most worn before its data is moved.
+    pub static_threshold: Option<u32>,
+}
+
+/// Where the cache of the map lives.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum MapPlace {
+    /// In the controller (SRAM or its DRAM): looking up costs nothing beyond the firmware's time.
+    Controller,
+    /// In the host's memory: every look-up crosses the link.
+    Host,
+}
+
+/// A cache of translation units over the map in flash.
+#[derive(Clone, Copy, Debug)]
+pub struct MapCache {
+    /// Translation units it holds.
+    pub units: u32,
+    /// Where it lives.
+    pub place: MapPlace,
+}
+
+/// The RAM for data.
+#[derive(Clone, Copy, Debug)]
+pub struct Buffers {
+    /// Mapping units that may hold data on its way to flash. At least the largest host command.
+    pub write: u32,
+    /// Mapping units that may hold clean data.
+    pub read: u32,
+    /// Write and read share one pool of `write + read` units; written data stays readable in it.
+    pub shared: bool,
+    /// A write is acknowledged when its data is here, else when it is in flash.
+    pub write_back: bool,
+    /// The RAM survives a power cut long enough to be written out: flush and FUA cost nothing.
+    pub protected: bool,
+    /// Dirty units at which they start to be written to flash.
+    pub high: u32,
+    /// Dirty units at which writing stops.
+    pub low: u32,
+    /// Dirty data is written out, short programs padded, after this long without a write.
+    pub idle: Time,
+}
+
+/// Blocks that hold one bit a cell and take the host's writes first.
+#[derive(Clone, Copy, Debug)]
+pub struct SlcCache {
+    /// The first so many blocks of each plane.
+    pub blocks: u32,
+    /// Bits a cell of the other blocks: an SLC block has this fraction of their pages.
+    pub bits: u32,
+    /// Folding into the other blocks starts when a lane has at most this many free SLC blocks.
+    pub fold: u32,
+}
+
+/// A page-mapped translation layer.
+#[derive(Clone, Debug)]
+pub struct Config {
+    /// The flash.
+    pub geometry: Geometry,
+    /// Mapping units the host sees.
+    pub user_units: u32,
+    /// Unit of allocation and collection.
+    pub group: Group,
+    /// Order in which consecutive programs go over channels, ways (chips), dies and planes: first letter fastest.
+    pub stripe: [Axis; 4],
+    /// Programs and erases cover all planes of a die at once.
+    pub multi_plane: bool,
+    /// Garbage collection.
+    pub collection: Collection,
+    /// Wear levelling.
+    pub wear: Wear,
+    /// The map in flash, if not all of it is in the controller.
+    pub map_cache: Option<MapCache>,
+    /// Data RAM.
+    pub buffers: Buffers,
+    /// SLC cache.
+    pub slc: Option<SlcCache>,
+    /// Host commands that may be outstanding: tags are below this.
+    pub tags: u32,
+    /// Payload is kept: say which data moves where.
+    pub moves: bool,
+}
+
+/// A direction to stripe over.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Axis {
+    /// Channels.
+    Channel,
+    /// Chips of a channel.
+    Way,
+    /// Dies of a chip.
+    Die,
+    /// Planes of a die.
+    Plane,
+}
+
+/// A configuration that cannot work, in the terms of its fields.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{0}")]
+pub struct ConfigError(pub String);

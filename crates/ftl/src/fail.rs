@@ -1,0 +1,162 @@
+//! Programs that fail: what they held goes elsewhere, their block is emptied and what failed of it retired.
+
+use media::{Action, OpId, ProgramOp};
+
+use crate::buffer::{NIL, Owner};
+use crate::collect::{Room, Stream};
+use crate::location::{Location, Place};
+use crate::{Actions, Ftl};
+
+impl Ftl {
+    /// The die says FAIL.
+    pub(crate) fn program_failed(&mut self, id: OpId, out: &mut Actions) {
+        let was = self.operations[id];
+        self.stats.failures += 1;
+        let block = self.layout.block_of(was.unit);
+        let room = self.room_of(id);
+        self.blocks.add_failing(block, room.program % self.layout.per_row, was.mask as u16);
+        self.abandon(block);
+        for i in 0..was.count {
+            let slot = self.operations.slots(id)[i as usize];
+            if slot == NIL {
+                continue;
+            }
+            // What is there cannot be read: from now on the unit has no copy in flash that is newer than this slot.
+            let failed = Location::flash(self.physical(room, i));
+            debug_assert_eq!(self.slots[slot].home, failed);
+            self.slots[slot].home = Location::NOWHERE;
+            let unit = self.slots[slot].unit;
+            if self.home(unit) == failed {
+                if let Place::Buffer(newer) = self.place(unit) {
+                    self.slots[newer].home = Location::NOWHERE;
+                }
+                self.invalidate(failed);
+            } else if self.place(unit) != Place::Buffer(slot) {
+                self.drop_moving(slot, was.subject);
+                self.operations.slots_mut(id)[i as usize] = NIL;
+                continue;
+            } else {
+                self.invalidate(failed);
+            }
+        }
+        self.hold_erases();
+        self.lanes[was.subject as usize].retry.push(id);
+        self.retries += 1;
+        self.written(block);
+        self.collect(was.subject, out);
+        self.admit(out);
+        self.pump(out);
+    }
+
+    /// Blocks that wait for an erase may rely on the number of an attempt that failed: they wait for all programs
+    /// issued so far, the newer copies among them.
+    fn hold_erases(&mut self) {
+        let all = self.sequence.next() - 1;
+        for (_, waits) in &mut self.empty {
+            *waits = (*waits).max(all);
+        }
+    }
+
+    /// Where the program `id` is.
+    fn room_of(&self, id: OpId) -> Room {
+        let operation = &self.operations[id];
+        let block = self.layout.block_of(operation.unit);
+        let program = (operation.unit - block * self.layout.block_units) / self.layout.program_units;
+        let mut page = self.layout.page(block, program);
+        page.planes = media::PlaneMask(operation.mask as u16);
+        Room { lane: operation.subject, block, program, unit: operation.unit, units: operation.count, page }
+    }
+
+    /// Tries again what failed in `lane`, as far as there is room.
+    pub(crate) fn retry(&mut self, lane: u32, out: &mut Actions) {
+        while let Some(id) = self.lanes[lane as usize].retry.last().copied() {
+            let Some(room) = self.room(lane, Stream::Copy) else { return };
+            let kept = self.still_wanted(id, lane);
+            if kept.len() > room.units as usize {
+                // Planes are missing there: it holds less than what failed. Pages are programmed in order, so it is
+                // padded, and the next room is tried.
+                self.pad(room, out);
+                continue;
+            }
+            self.lanes[lane as usize].retry.pop();
+            self.retries -= 1;
+            self.hold_erases();
+            self.reissue(id, room, &kept, out);
+        }
+    }
+
+    /// Slots of the failed program `id` whose unit has no newer copy in flash; the others are given back.
+    fn still_wanted(&mut self, id: OpId, lane: u32) -> Vec<u32> {
+        let slots: Vec<u32> = self.operations.slots(id).iter().copied().filter(|s| *s != NIL).collect();
+        let mut kept = Vec::with_capacity(slots.len());
+        for slot in slots {
+            let wanted = match self.place(self.slots[slot].unit) {
+                Place::Buffer(newest) => newest == slot || self.slots[newest].home == Location::NOWHERE,
+                _ => false,
+            };
+            if wanted {
+                kept.push(slot);
+            } else {
+                self.drop_moving(slot, lane);
+            }
+        }
+        let set = self.operations.slots_mut(id);
+        set.fill(NIL);
+        set[..kept.len()].copy_from_slice(&kept);
+        kept
+    }
+
+    /// Issues a program of nothing.
+    pub(crate) fn pad(&mut self, room: Room, out: &mut Actions) {
+        let id = self.start_operation(crate::command::Kind::Program, room.lane);
+        self.operations.slots_mut(id).fill(NIL);
+        self.issue_program(id, room, media::Class::Collection, out);
+    }
+
+    fn reissue(&mut self, id: OpId, room: Room, slots: &[u32], out: &mut Actions) {
+        let sequence = self.sequence.issue();
+        let operation = &mut self.operations[id];
+        operation.subject = room.lane;
+        (operation.count, operation.unit) = (room.units, room.unit);
+        (operation.mask, operation.sequence) = (u64::from(room.page.planes.0), sequence);
+        let class = operation.class;
+        for (i, slot) in slots.iter().enumerate() {
+            let physical = self.physical(room, i as u32);
+            if let Place::Buffer(newest) = self.place(self.slots[*slot].unit) {
+                self.slots[newest].home = Location::flash(physical);
+            }
+            self.slots[*slot].home = Location::flash(physical);
+            self.blocks.set_valid(room.block, physical);
+        }
+        self.stats.programs += 1;
+        self.blocks.writing(room.block);
+        let slc = self.is_slc(room.block);
+        out.actions.push(Action::Program(ProgramOp { id, page: room.page, sequence, class, slc }));
+    }
+
+    /// `unit` is trimmed: if its data waits in a failed program, it must not come back with a newer number.
+    pub(crate) fn forget_failed(&mut self, unit: u32) {
+        for lane in 0..self.lanes.len() {
+            for i in 0..self.lanes[lane].retry.len() {
+                let id = self.lanes[lane].retry[i];
+                for at in 0..self.operations.slots(id).len() {
+                    let slot = self.operations.slots(id)[at];
+                    if slot != NIL && self.slots[slot].unit == unit {
+                        self.operations.slots_mut(id)[at] = NIL;
+                        self.drop_moving(slot, lane as u32);
+                    }
+                }
+            }
+        }
+    }
+
+    /// A slot of a failed program that nobody needs any more.
+    fn drop_moving(&mut self, slot: u32, lane: u32) {
+        match self.slots[slot].owner {
+            Owner::Host => self.write_used -= 1,
+            Owner::System => self.system_used -= 1,
+            Owner::Copy => self.lanes[lane as usize].in_flight -= 1,
+        }
+        self.slots.give(slot);
+    }
+}

@@ -1,0 +1,265 @@
+//! What spare areas cannot tell: that a unit was trimmed.
+//!
+//! Logical units beyond the user's hold pages of bits, each page for a region of the drive: "as of sequence T these
+//! units are trimmed". A page is issued only when all programs before T are durable. Recovery takes the page with the
+//! highest T of each region and drops the units whose newest copy is older than T. A trimmed unit that is written
+//! again wins by its higher number, whatever became of the page.
+
+use std::collections::VecDeque;
+
+use media::{SECTOR, Status, Tag};
+
+use crate::buffer::{Holds, NIL};
+use crate::config::Config;
+use crate::location::{Location, Place};
+use crate::{Actions, Ftl, Plant};
+
+/// Bytes of a page before its bits: T.
+const HEADER: u32 = 8;
+
+fn region_units(config: &Config) -> u32 {
+    (config.geometry.unit_bytes - HEADER) * 8
+}
+
+/// Logical units that the journal takes.
+pub(crate) fn units(config: &Config) -> u32 {
+    config.user_units.div_ceil(region_units(config))
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Phase {
+    /// Nothing to write.
+    Idle,
+    /// Pages were drawn up as of this number; all programs before it must be durable.
+    Drawn(u64),
+    /// Pages are being written; done when all slots up to this epoch are.
+    Writing(u64),
+    /// They are all in programs below this number.
+    Sealed(u64),
+}
+
+/// Which units are trimmed, and which pages say so.
+pub(crate) struct Journal {
+    first: u32,
+    region_units: u32,
+    regions: u32,
+    user_units: u32,
+    trimmed: Vec<u64>,
+    any: bool,
+    /// Regions whose page is out of date.
+    stale: Vec<bool>,
+    stale_count: u32,
+    /// Pages drawn up, not issued yet.
+    drawn: VecDeque<(u32, Box<[u8]>)>,
+    /// Pages as they were last issued.
+    issued: Vec<Option<Box<[u8]>>>,
+    phase: Phase,
+}
+
+impl Journal {
+    pub(crate) fn new(config: &Config) -> Journal {
+        let regions = units(config);
+        Journal {
+            first: config.user_units,
+            region_units: region_units(config),
+            regions,
+            user_units: config.user_units,
+            trimmed: vec![0; config.user_units.div_ceil(64) as usize],
+            any: false,
+            stale: vec![false; regions as usize],
+            stale_count: 0,
+            drawn: VecDeque::new(),
+            issued: vec![None; regions as usize],
+            phase: Phase::Idle,
+        }
+    }
+
+    /// `unit` goes to flash again.
+    #[inline]
+    pub(crate) fn written(&mut self, unit: u32) {
+        if self.any && unit < self.user_units {
+            self.trimmed[unit as usize / 64] &= !(1 << (unit % 64));
+        }
+    }
+
+    fn trim(&mut self, unit: u32) {
+        self.any = true;
+        self.trimmed[unit as usize / 64] |= 1 << (unit % 64);
+        let stale = &mut self.stale[(unit / self.region_units) as usize];
+        self.stale_count += u32::from(!*stale);
+        *stale = true;
+    }
+
+    /// The page that `unit` was last issued as.
+    pub(crate) fn note(&self, unit: u32) -> Option<&[u8]> {
+        let region = unit.checked_sub(self.first)?;
+        self.issued.get(region as usize)?.as_deref()
+    }
+
+    /// Draws up the page of `region` as of `sequence`.
+    fn draw(&self, region: u32, sequence: u64) -> Box<[u8]> {
+        let mut page = vec![0u8; (HEADER + self.region_units / 8) as usize];
+        page[..HEADER as usize].copy_from_slice(&sequence.to_le_bytes());
+        let from = region * self.region_units;
+        let to = (from + self.region_units).min(self.user_units);
+        for unit in from..to {
+            if self.trimmed[unit as usize / 64] >> (unit % 64) & 1 != 0 {
+                let bit = unit - from;
+                page[(HEADER + bit / 8) as usize] |= 1 << (bit % 8);
+            }
+        }
+        page.into_boxed_slice()
+    }
+
+    /// A page found in flash: takes it over, and says which units it trims as of which number.
+    pub(crate) fn found(&mut self, unit: u32, page: &[u8]) -> (u64, impl Iterator<Item = u32> + use<>) {
+        let region = unit - self.first;
+        let (head, bits) = page.split_at(HEADER as usize);
+        let sequence = u64::from_le_bytes(head.try_into().unwrap_or_default());
+        self.issued[region as usize] = Some(page.into());
+        let (from, bits) = (region * self.region_units, bits.to_vec());
+        let set = (0..bits.len() as u32 * 8).filter(move |i| bits[*i as usize / 8] >> (i % 8) & 1 != 0);
+        (sequence, set.map(move |i| from + i))
+    }
+
+    /// Notes a unit that a page found in flash trims.
+    pub(crate) fn restore(&mut self, unit: u32) {
+        self.any = true;
+        self.trimmed[unit as usize / 64] |= 1 << (unit % 64);
+    }
+
+    /// Pages wait for slots.
+    pub(crate) fn wants_slots(&self) -> bool {
+        !self.drawn.is_empty() && matches!(self.phase, Phase::Writing(_))
+    }
+
+    /// True if logical unit `unit` is a page of the journal.
+    pub(crate) fn owns(&self, unit: u32) -> bool {
+        (self.first..self.first + self.regions).contains(&unit)
+    }
+}
+
+impl Ftl {
+    pub(crate) fn trim(&mut self, tag: Tag, out: &mut Actions) {
+        if self.commands[tag].sectors > 0 {
+            let shift = self.unit_shift - SECTOR.trailing_zeros();
+            let command = &self.commands[tag];
+            // Only whole units: what is trimmed in part stays.
+            let mut unit = command.first.div_ceil(1 << shift);
+            let end = (command.first + command.sectors) >> shift;
+            while unit < end {
+                if self.table.get(unit as u32) == Location::NOWHERE {
+                    unit = self.table.next_touched(unit).max(unit + 1);
+                    continue;
+                }
+                self.trim_unit(unit as u32, out);
+                unit += 1;
+            }
+        }
+        self.complete(tag, Status::Ok, out);
+        self.admit(out);
+        self.pump(out);
+    }
+
+    fn trim_unit(&mut self, unit: u32, out: &mut Actions) {
+        if !self.lost.is_empty() {
+            self.lost.remove(&unit);
+        }
+        let home = self.home(unit);
+        let place = self.place(unit);
+        self.table.set(unit, Location::NOWHERE);
+        if self.retries > 0 {
+            self.forget_failed(unit);
+        }
+        if let Place::Buffer(slot) = place {
+            // Reads that wait for its data now find nothing there.
+            let chain = std::mem::replace(&mut self.slots[slot].waiters, NIL);
+            self.wake(chain, true, out);
+            match self.slots[slot].holds {
+                Holds::Dirty => {
+                    self.slots.remove(&mut self.dirty, slot);
+                    if self.slots[slot].filling {
+                        self.slots[slot].holds = Holds::Doomed;
+                    } else {
+                        self.slots.give(slot);
+                        self.write_used -= 1;
+                    }
+                }
+                Holds::Clean => {
+                    self.slots.remove(&mut self.clean, slot);
+                    self.slots.give(slot);
+                }
+                // Its program goes on; when it is done, nothing points to it.
+                Holds::Moving | Holds::Nothing | Holds::Doomed => {}
+            }
+        }
+        self.invalidate(home);
+        self.journal.trim(unit);
+    }
+
+    /// True once every trim so far is durable; else sees to it that it becomes so.
+    pub(crate) fn journal_durable(&mut self, out: &mut Actions) -> bool {
+        loop {
+            match self.journal.phase {
+                Phase::Idle => {
+                    if self.journal.stale_count == 0 {
+                        return true;
+                    }
+                    self.draw_journal();
+                }
+                Phase::Drawn(sequence) => {
+                    if self.sequence.oldest() < sequence {
+                        return false;
+                    }
+                    self.journal.phase = Phase::Writing(0);
+                    self.write_journal(out);
+                }
+                Phase::Writing(epoch) => {
+                    let waiting = if self.dirty.head == NIL { u64::MAX } else { self.slots[self.dirty.head].epoch };
+                    if !self.journal.drawn.is_empty() || waiting <= epoch {
+                        return false;
+                    }
+                    self.journal.phase = Phase::Sealed(self.sequence.next());
+                }
+                Phase::Sealed(seal) => {
+                    if self.sequence.oldest() < seal {
+                        return false;
+                    }
+                    self.journal.phase = Phase::Idle;
+                    return true;
+                }
+            }
+        }
+    }
+
+    fn draw_journal(&mut self) {
+        let sequence = self.sequence.next();
+        for region in 0..self.journal.regions {
+            if std::mem::replace(&mut self.journal.stale[region as usize], false) {
+                if !self.planted(Plant::JournalSkipped) {
+                    let page = self.journal.draw(region, sequence);
+                    self.journal.drawn.push_back((region, page));
+                }
+            }
+        }
+        self.journal.stale_count = 0;
+        self.journal.phase = Phase::Drawn(sequence);
+    }
+
+    /// Gives drawn pages to slots, as far as there are any, and has them written at once.
+    pub(crate) fn write_journal(&mut self, out: &mut Actions) {
+        while let Some((region, _)) = self.journal.drawn.front() {
+            let unit = self.journal.first + *region;
+            // Collection may be moving the page before it: the new one gets a slot of its own, after it.
+            if self.system_slot(unit).is_none() {
+                break;
+            }
+            if let Some((region, page)) = self.journal.drawn.pop_front() {
+                self.journal.issued[region as usize] = Some(page);
+            }
+        }
+        self.journal.phase = Phase::Writing(self.epoch);
+        self.force_epoch = self.epoch;
+        self.destage(out);
+    }
+}

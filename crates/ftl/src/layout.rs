@@ -1,0 +1,194 @@
+//! Physical unit numbers: how lanes, blocks, pages and planes are folded into 32 bits.
+//!
+//! The flash is cut into *lanes*: sets of planes that allocate and collect by themselves (one plane, one die or the
+//! whole drive, by [`Group`]). A *block* here is a block of a lane: the physical blocks of one number on all its
+//! planes. One *program* covers the planes of one die that are programmed together, a *position*. Unit numbers run
+//! through block, page, position, plane, unit: the order in which a block is written.
+
+use media::{BlockAddr, PageAddr, PlaneMask};
+
+use crate::config::{Axis, Config, Group};
+
+/// One or more planes of a die that are programmed together.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Position {
+    die: u16,
+    first_plane: u32,
+}
+
+/// The folding of one configuration.
+pub struct Layout {
+    positions: Vec<Position>,
+    /// Lanes.
+    pub lanes: u32,
+    /// Blocks a lane.
+    pub blocks: u32,
+    /// Pages a block.
+    pub pages: u32,
+    /// Positions a lane: programs a page row.
+    pub per_row: u32,
+    /// Planes a program.
+    pub planes: u32,
+    /// Units a page of one plane.
+    pub page_units: u32,
+    /// Units a program.
+    pub program_units: u32,
+    /// Programs a block.
+    pub block_programs: u32,
+    /// Units a block.
+    pub block_units: u32,
+    block_shift: Option<u32>,
+}
+
+impl Layout {
+    /// The folding of `config`.
+    pub fn new(config: &Config) -> Layout {
+        let g = &config.geometry;
+        let together = config.multi_plane && config.group != Group::Plane;
+        let planes = if together { g.planes } else { 1 };
+        let positions = positions(config, planes);
+        let per_row = match config.group {
+            Group::Plane => 1,
+            Group::Die => g.planes / planes,
+            Group::Drive => positions.len() as u32,
+        };
+        let page_units = g.units_per_page();
+        let program_units = page_units * planes;
+        let block_programs = g.pages * per_row;
+        let block_units = block_programs * program_units;
+        Layout {
+            lanes: positions.len() as u32 / per_row,
+            positions,
+            blocks: g.blocks,
+            pages: g.pages,
+            per_row,
+            planes,
+            page_units,
+            program_units,
+            block_programs,
+            block_units,
+            block_shift: block_units.is_power_of_two().then(|| block_units.trailing_zeros()),
+        }
+    }
+
+    /// Blocks of all lanes.
+    pub fn all_blocks(&self) -> u32 {
+        self.lanes * self.blocks
+    }
+
+    /// The lane of a block.
+    #[inline]
+    pub fn lane_of(&self, block: u32) -> u32 {
+        block / self.blocks
+    }
+
+    /// The block that a unit lies in.
+    #[inline]
+    pub fn block_of(&self, unit: u32) -> u32 {
+        match self.block_shift {
+            Some(shift) => unit >> shift,
+            None => unit / self.block_units,
+        }
+    }
+
+    /// First unit of program number `program` of `block`.
+    #[inline]
+    pub fn unit_of(&self, block: u32, program: u32) -> u32 {
+        block * self.block_units + program * self.program_units
+    }
+
+    #[inline]
+    fn position(&self, block: u32, program: u32) -> Position {
+        self.positions[(self.lane_of(block) * self.per_row + program % self.per_row) as usize]
+    }
+
+    /// The page that program number `program` of `block` goes to, on all its planes.
+    #[inline]
+    pub fn page(&self, block: u32, program: u32) -> PageAddr {
+        let position = self.position(block, program);
+        PageAddr {
+            die: position.die,
+            planes: PlaneMask((((1u32 << self.planes) - 1) << position.first_plane) as u16),
+            block: block % self.blocks,
+            page: program / self.per_row,
+        }
+    }
+
+    /// The page (one plane) and the unit within it where `unit` lies.
+    #[inline]
+    pub fn address(&self, unit: u32) -> (PageAddr, u32, u32) {
+        let block = self.block_of(unit);
+        let within = unit - block * self.block_units;
+        let program = within / self.program_units;
+        let in_program = within % self.program_units;
+        let mut page = self.page(block, program);
+        let plane = page.planes.0.trailing_zeros() + in_program / self.page_units;
+        page.planes = PlaneMask::one(plane);
+        (page, plane, in_program % self.page_units)
+    }
+
+    /// The planes that `count` units from `unit` on lie in, as one read of a single program.
+    #[inline]
+    pub fn span(&self, unit: u32, count: u32) -> PageAddr {
+        let block = self.block_of(unit);
+        let within = unit - block * self.block_units;
+        let program = within / self.program_units;
+        let in_program = within % self.program_units;
+        debug_assert!(in_program + count <= self.program_units, "a read across programs");
+        let (from, to) = (in_program / self.page_units, (in_program + count - 1) / self.page_units);
+        let mut page = self.page(block, program);
+        let first = page.planes.0.trailing_zeros();
+        page.planes = PlaneMask((((1u32 << (to - from + 1)) - 1) << (first + from)) as u16);
+        page
+    }
+
+    /// The physical blocks of position `position` of `block`.
+    pub fn block_at(&self, block: u32, position: u32) -> BlockAddr {
+        self.page(block, position).block()
+    }
+
+    /// The lane block and position whose physical block this is.
+    pub fn find(&self, die: u16, plane: u32, block: u32) -> (u32, u32) {
+        let at = self
+            .positions
+            .iter()
+            .position(|p| p.die == die && (p.first_plane..p.first_plane + self.planes).contains(&plane))
+            .expect("every plane is in a position") as u32;
+        (at / self.per_row * self.blocks + block, at % self.per_row)
+    }
+}
+
+/// Positions in stripe order, those of a lane next to each other.
+fn positions(config: &Config, planes: u32) -> Vec<Position> {
+    let g = &config.geometry;
+    let extent = |axis: Axis| match axis {
+        Axis::Channel => g.channels,
+        Axis::Way => g.chips,
+        Axis::Die => g.dies,
+        Axis::Plane => g.planes / planes,
+    };
+    let total: u32 = config.stripe.iter().map(|a| extent(*a)).product();
+    let mut positions: Vec<Position> = (0..total)
+        .map(|mut i| {
+            let mut at = [0u32; 4];
+            for axis in config.stripe {
+                at[axis as usize] = i % extent(axis);
+                i /= extent(axis);
+            }
+            let [channel, way, die, plane] = at;
+            Position { die: ((channel * g.chips + way) * g.dies + die) as u16, first_plane: plane * planes }
+        })
+        .collect();
+    if config.group == Group::Die {
+        // A lane's positions are the planes of one die; lanes keep the stripe order of their first plane.
+        let order: Vec<u16> = {
+            let mut seen = vec![false; g.all_dies() as usize];
+            let first = |p: &Position| !std::mem::replace(&mut seen[p.die as usize], true);
+            let mut first = first;
+            positions.iter().filter(|p| first(p)).map(|p| p.die).collect()
+        };
+        let rank = |die: u16| order.iter().position(|d| *d == die);
+        positions.sort_by_key(|p| (rank(p.die), p.first_plane));
+    }
+    positions
+}

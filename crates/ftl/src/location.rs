@@ -1,0 +1,147 @@
+//! Where a logical unit is, in 32 bits, and the map that says so.
+
+/// Nowhere, in flash, or in a buffer: one word, so that a look-up in the map also finds what is cached, and no hash
+/// table is needed beside it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Location(u32);
+
+/// A [`Location`] taken apart.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Place {
+    /// Never written, or trimmed.
+    Nowhere,
+    /// Physical unit number in flash.
+    Flash(u32),
+    /// Buffer number.
+    Buffer(u32),
+}
+
+impl Location {
+    /// Never written, or trimmed.
+    pub const NOWHERE: Location = Location(0);
+
+    /// In flash, at physical unit `unit`.
+    #[inline]
+    pub const fn flash(unit: u32) -> Location {
+        Location(unit + 1)
+    }
+
+    /// In buffer `buffer`.
+    #[inline]
+    pub const fn buffer(buffer: u32) -> Location {
+        Location(u32::MAX - buffer)
+    }
+
+    /// Taken apart; `buffers` is how many buffers there are: the top of the number range is theirs.
+    #[inline]
+    pub const fn place(self, buffers: u32) -> Place {
+        if self.0 == 0 {
+            Place::Nowhere
+        } else if self.0 > u32::MAX - buffers {
+            Place::Buffer(u32::MAX - self.0)
+        } else {
+            Place::Flash(self.0 - 1)
+        }
+    }
+}
+
+const CHUNK_BITS: u32 = 16;
+const CHUNK: usize = 1 << CHUNK_BITS;
+
+/// Logical unit to [`Location`]: four bytes a unit, in chunks that exist once something in them was written.
+pub struct Table {
+    chunks: Vec<Option<Box<[Location; CHUNK]>>>,
+}
+
+impl Table {
+    /// A map of `units` logical units, all nowhere.
+    pub fn new(units: u32) -> Table {
+        let chunks = (units as usize).div_ceil(CHUNK);
+        Table { chunks: (0..chunks).map(|_| None).collect() }
+    }
+
+    /// Where `unit` is.
+    #[inline]
+    pub fn get(&self, unit: u32) -> Location {
+        match &self.chunks[(unit >> CHUNK_BITS) as usize] {
+            Some(chunk) => chunk[unit as usize % CHUNK],
+            None => Location::NOWHERE,
+        }
+    }
+
+    /// Notes that `unit` is at `location`.
+    #[inline]
+    pub fn set(&mut self, unit: u32, location: Location) {
+        let chunk = &mut self.chunks[(unit >> CHUNK_BITS) as usize];
+        match chunk {
+            Some(chunk) => chunk[unit as usize % CHUNK] = location,
+            None => Self::materialise(chunk)[unit as usize % CHUNK] = location,
+        }
+    }
+
+    #[cold]
+    fn materialise(chunk: &mut Option<Box<[Location; CHUNK]>>) -> &mut [Location; CHUNK] {
+        let fresh = vec![Location::NOWHERE; CHUNK].into_boxed_slice();
+        chunk.insert(fresh.try_into().unwrap_or_else(|_| unreachable!("a chunk of CHUNK entries")))
+    }
+
+    /// First unit at or after `unit` whose chunk holds anything (beyond the last if there is none): what was never
+    /// written is passed over by the chunk.
+    pub fn next_touched(&self, unit: u64) -> u64 {
+        let mut chunk = (unit >> CHUNK_BITS) as usize;
+        if self.chunks.get(chunk).is_some_and(Option::is_some) {
+            return unit;
+        }
+        while self.chunks.get(chunk).is_some_and(Option::is_none) {
+            chunk += 1;
+        }
+        (chunk as u64) << CHUNK_BITS
+    }
+
+    /// The units below `end` that are somewhere, with where they are.
+    pub fn iter(&self, end: u32) -> impl Iterator<Item = (u32, Location)> + '_ {
+        let mut unit = 0u64;
+        std::iter::from_fn(move || {
+            loop {
+                unit = self.next_touched(unit);
+                if unit >= u64::from(end) {
+                    return None;
+                }
+                let found = (unit as u32, self.get(unit as u32));
+                unit += 1;
+                if found.1 != Location::NOWHERE {
+                    return Some(found);
+                }
+            }
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_location_is_one_of_three_things() {
+        let buffers = 10;
+        assert_eq!(Location::NOWHERE.place(buffers), Place::Nowhere);
+        assert_eq!(Location::flash(0).place(buffers), Place::Flash(0));
+        assert_eq!(Location::flash(u32::MAX - 11).place(buffers), Place::Flash(u32::MAX - 11));
+        assert_eq!(Location::buffer(0).place(buffers), Place::Buffer(0));
+        assert_eq!(Location::buffer(9).place(buffers), Place::Buffer(9));
+        assert_eq!(size_of::<Location>(), 4);
+    }
+
+    #[test]
+    fn untouched_chunks_cost_nothing_and_read_nowhere() {
+        let mut t = Table::new(1 << 20);
+        assert_eq!(t.get(77), Location::NOWHERE);
+        t.set(CHUNK as u32 * 3 + 1, Location::flash(9));
+        assert_eq!(t.get(CHUNK as u32 * 3 + 1), Location::flash(9));
+        assert_eq!(t.get(CHUNK as u32 * 3), Location::NOWHERE);
+        assert_eq!(t.next_touched(5), 3 << CHUNK_BITS);
+        assert_eq!(t.next_touched(CHUNK as u64 * 3 + 7), CHUNK as u64 * 3 + 7);
+        assert_eq!(t.next_touched(CHUNK as u64 * 4), 1 << 20);
+        assert_eq!(t.iter(1 << 20).collect::<Vec<_>>(), [(CHUNK as u32 * 3 + 1, Location::flash(9))]);
+    }
+}

@@ -1,0 +1,246 @@
+//! Recovery: the whole state from the flash alone.
+//!
+//! Every readable page of every block is looked at; of several copies of a logical unit the one with the highest
+//! sequence number is the unit. Journal pages then say what was trimmed. Blocks that were open are closed as they are,
+//! unless the drive was shut down in order: a page that a power cut touched cannot be told from one it did not.
+
+use media::{Flash, NOBODY, PageAddr, PlaneMask};
+use sim::Time;
+
+use crate::Ftl;
+use crate::blocks::Use;
+use crate::location::{Location, Place};
+use crate::sequence::Sequence;
+
+/// What a mount found and read.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct MountReport {
+    /// Pages whose spare area was read.
+    pub pages_read: u64,
+    /// Blocks in which a program or an erase had been cut off.
+    pub torn_blocks: u32,
+    /// Physical blocks marked bad.
+    pub bad_blocks: u32,
+    /// User's units that were found.
+    pub mapped_units: u64,
+    /// Units that a journal page had trimmed.
+    pub trimmed_units: u64,
+    /// Most pages that one die had to read.
+    pub pages_of_busiest_die: u64,
+}
+
+impl MountReport {
+    /// Time the scan takes with all dies at work, each reading its pages one after another in `page_read`.
+    pub fn time(&self, page_read: Time) -> Time {
+        page_read * self.pages_of_busiest_die
+    }
+}
+
+impl Ftl {
+    pub(crate) fn scan(&mut self, flash: &impl Flash) -> MountReport {
+        assert_eq!(flash.geometry(), &self.config.geometry, "the flash has another shape");
+        let mut report = MountReport::default();
+        let mut newest = Newest { sequences: Default::default(), highest: 0 };
+        let mut by_die = vec![0u64; self.config.geometry.all_dies() as usize];
+        for block in 0..self.layout.all_blocks() {
+            self.scan_block(block, flash, &mut newest, &mut report, &mut by_die);
+        }
+        report.pages_of_busiest_die = by_die.into_iter().max().unwrap_or(0);
+        self.sequence = Sequence::after(newest.highest);
+        self.apply_journal(flash, &newest, &mut report);
+        self.find_lost(flash);
+        self.mark_stale(&newest);
+        report.mapped_units = self.table.iter(self.config.user_units).count() as u64;
+        self.sort_blocks(flash);
+        report
+    }
+
+    fn scan_block(
+        &mut self,
+        block: u32,
+        flash: &impl Flash,
+        newest: &mut Newest,
+        report: &mut MountReport,
+        by_die: &mut [u64],
+    ) {
+        let mut erases = 0;
+        for position in 0..self.layout.per_row {
+            let at = self.layout.block_at(block, position);
+            for plane in at.planes.iter() {
+                let info = flash.block(at.die, plane, at.block);
+                erases = erases.max(info.erases);
+                if info.bad {
+                    report.bad_blocks += 1;
+                    self.blocks.add_hole(block, position, PlaneMask::one(plane).0);
+                }
+                report.torn_blocks += u32::from(info.torn);
+                report.pages_read += u64::from(info.programmed);
+                by_die[at.die as usize] += u64::from(info.programmed);
+                for page in 0..info.programmed {
+                    let program = page * self.layout.per_row + position;
+                    self.scan_page(PageAddr { page, ..self.layout.page(block, program) }, plane, program, block, flash, newest);
+                }
+            }
+        }
+        self.blocks.set_erases(block, erases);
+    }
+
+    fn scan_page(
+        &mut self,
+        page: PageAddr,
+        plane: u32,
+        program: u32,
+        block: u32,
+        flash: &impl Flash,
+        newest: &mut Newest,
+    ) {
+        let spare = flash.logical(page, plane);
+        if spare.is_empty() {
+            return;
+        }
+        let sequence = flash.sequence(page, plane);
+        newest.highest = newest.highest.max(sequence);
+        let first = page.planes.0.trailing_zeros();
+        let base = self.layout.unit_of(block, program) + (plane - first) * self.layout.page_units;
+        for (i, unit) in spare.iter().enumerate() {
+            if *unit == NOBODY {
+                continue;
+            }
+            let physical = base + i as u32;
+            let older = self.table.get(*unit);
+            if older != Location::NOWHERE {
+                if newest.sequences.get(*unit) > sequence {
+                    continue;
+                }
+                self.forget(older);
+            }
+            self.table.set(*unit, Location::flash(physical));
+            newest.sequences.set(*unit, sequence);
+            self.blocks.set_valid(block, physical);
+        }
+    }
+
+    fn forget(&mut self, location: Location) {
+        if let Place::Flash(physical) = location.place(self.slots.count()) {
+            self.blocks.clear_valid(self.layout.block_of(physical), physical);
+        }
+    }
+
+    fn apply_journal(&mut self, flash: &impl Flash, newest: &Newest, report: &mut MountReport) {
+        let first = self.config.user_units;
+        for unit in first..first + crate::journal::units(&self.config) {
+            let Place::Flash(physical) = self.place(unit) else { continue };
+            let (page, plane, within) = self.layout.address(physical);
+            let note = flash.note(page, plane, within);
+            assert!(!note.is_empty(), "journal unit {unit} has no content");
+            let (as_of, trimmed) = self.journal.found(unit, note);
+            // Later pages must not claim an earlier time than this one.
+            if as_of > self.sequence.next() {
+                self.sequence = Sequence::after(as_of);
+            }
+            for unit in trimmed {
+                let location = self.table.get(unit);
+                if location != Location::NOWHERE && newest.sequences.get(unit) < as_of {
+                    self.forget(location);
+                    self.table.set(unit, Location::NOWHERE);
+                }
+                if self.table.get(unit) == Location::NOWHERE {
+                    self.journal.restore(unit);
+                    report.trimmed_units += 1;
+                }
+            }
+        }
+    }
+
+    fn find_lost(&mut self, flash: &impl Flash) {
+        for (unit, location) in self.table.iter(self.config.user_units) {
+            if let Place::Flash(physical) = location.place(self.slots.count()) {
+                let (page, plane, within) = self.layout.address(physical);
+                if flash.lost(page, plane, within) {
+                    self.lost.insert(unit);
+                }
+            }
+        }
+    }
+
+    /// Translation units that are older than data they map are written anew when they are next used.
+    fn mark_stale(&mut self, newest: &Newest) {
+        let Some(map) = &mut self.map else { return };
+        let first = self.config.user_units + crate::journal::units(&self.config);
+        for (unit, _) in self.table.iter(self.config.user_units) {
+            if let Some(t) = map.translation_of(unit) {
+                let age = newest.sequences.get(first + t);
+                map.stale[t as usize] |= newest.sequences.get(unit) > age;
+            }
+        }
+    }
+
+    /// Says what each block is used for.
+    fn sort_blocks(&mut self, flash: &impl Flash) {
+        for block in 0..self.layout.all_blocks() {
+            let lane = self.layout.lane_of(block) as usize;
+            if self.blocks.usable_planes(&self.layout, block) == 0 && self.blocks.valid(block) == 0 {
+                self.blocks.set_usage(block, Use::Bad);
+                continue;
+            }
+            let (mut programmed, mut torn, mut oldest) = (0u32, false, 0);
+            for position in 0..self.layout.per_row {
+                let at = self.layout.block_at(block, position);
+                for plane in at.planes.iter() {
+                    let info = flash.block(at.die, plane, at.block);
+                    torn |= info.torn;
+                    programmed += info.programmed;
+                    if info.programmed > 0 && !info.torn {
+                        let page = PageAddr { page: info.programmed - 1, ..self.layout.page(block, position) };
+                        oldest = oldest.max(flash.sequence(page, plane));
+                    }
+                }
+            }
+            if programmed == 0 && !torn {
+                let slc = self.is_slc(block);
+                self.blocks.set_usage(block, Use::Free);
+                self.lanes[lane].add_free(block, slc);
+                continue;
+            }
+            self.blocks.close(block, oldest);
+            if self.is_slc(block) {
+                self.blocks.withhold(block);
+                self.lanes[lane].add_closed_slc(block);
+            } else if torn || self.blocks.valid(block) == 0 {
+                self.lanes[lane].force(block);
+            }
+        }
+    }
+}
+
+/// Sequence number of the newest copy of each unit, while scanning.
+struct Newest {
+    sequences: Sequences,
+    highest: u64,
+}
+
+/// A number a unit, in chunks that exist once something in them was seen.
+#[derive(Default)]
+struct Sequences {
+    chunks: Vec<Option<Box<[u64]>>>,
+}
+
+impl Sequences {
+    const CHUNK: usize = 1 << 16;
+
+    fn get(&self, unit: u32) -> u64 {
+        match self.chunks.get(unit as usize / Self::CHUNK) {
+            Some(Some(chunk)) => chunk[unit as usize % Self::CHUNK],
+            _ => 0,
+        }
+    }
+
+    fn set(&mut self, unit: u32, sequence: u64) {
+        let at = unit as usize / Self::CHUNK;
+        if at >= self.chunks.len() {
+            self.chunks.resize_with(at + 1, || None);
+        }
+        let chunk = self.chunks[at].get_or_insert_with(|| vec![0; Self::CHUNK].into_boxed_slice());
+        chunk[unit as usize % Self::CHUNK] = sequence;
+    }
+}

@@ -1,0 +1,291 @@
+//! Reads of the host.
+
+use media::{Action, Class, Move, OpId, ReadOp, SECTOR, Status, Tag};
+
+use crate::buffer::{Holds, NIL, Owner};
+use crate::command::Kind;
+use crate::location::{Location, Place};
+use crate::map_cache::Ready;
+use crate::{Actions, Ftl};
+
+/// A unit of a read that waits: for its translation unit, or for a slot to be filled.
+#[derive(Clone, Copy)]
+pub(crate) struct Piece {
+    tag: Tag,
+    unit: u32,
+    next: u32,
+}
+
+/// Waiting pieces, in chains.
+pub(crate) struct Pieces {
+    all: Vec<Piece>,
+    free: u32,
+}
+
+impl Pieces {
+    pub(crate) fn new() -> Pieces {
+        Pieces { all: Vec::new(), free: NIL }
+    }
+
+    /// Puts a piece before `chain` and returns the new chain.
+    fn chain(&mut self, tag: Tag, unit: u32, chain: u32) -> u32 {
+        let piece = Piece { tag, unit, next: chain };
+        if self.free == NIL {
+            self.all.push(piece);
+            return self.all.len() as u32 - 1;
+        }
+        let id = self.free;
+        self.free = self.all[id as usize].next;
+        self.all[id as usize] = piece;
+        id
+    }
+
+    fn take(&mut self, chain: u32) -> Piece {
+        let piece = self.all[chain as usize];
+        self.all[chain as usize].next = self.free;
+        self.free = chain;
+        piece
+    }
+}
+
+/// Consecutive units in consecutive places of one program: one flash read.
+#[derive(Clone, Copy)]
+struct Run {
+    unit: u32,
+    logical: u32,
+    count: u32,
+}
+
+/// The sectors of one unit that a command covers.
+#[derive(Clone, Copy)]
+pub(crate) struct Part {
+    /// First sector within the unit.
+    pub from: u32,
+    /// Sectors.
+    pub sectors: u32,
+    /// First of them, counted from the start of the command.
+    pub at: u32,
+}
+
+impl Ftl {
+    /// First and last unit of the range of `tag`.
+    #[inline]
+    pub(crate) fn range(&self, tag: Tag) -> (u32, u32) {
+        let shift = self.unit_shift - SECTOR.trailing_zeros();
+        let command = &self.commands[tag];
+        debug_assert!(command.sectors > 0, "an empty range");
+        let last = (command.first + command.sectors - 1) >> shift;
+        assert!(last < u64::from(self.config.user_units), "a command beyond the last unit");
+        ((command.first >> shift) as u32, last as u32)
+    }
+
+    /// What of `unit` the command `tag` covers.
+    #[inline]
+    pub(crate) fn part(&self, tag: Tag, unit: u32) -> Part {
+        let shift = self.unit_shift - SECTOR.trailing_zeros();
+        let command = &self.commands[tag];
+        let start = u64::from(unit) << shift;
+        let from = command.first.max(start);
+        let to = (command.first + command.sectors).min(start + (1 << shift));
+        Part { from: (from - start) as u32, sectors: (to - from) as u32, at: (from - command.first) as u32 }
+    }
+
+    pub(crate) fn read(&mut self, tag: Tag, out: &mut Actions) {
+        let (first, last) = self.range(tag);
+        let mut run: Option<Run> = None;
+        let mut at_hand = 0;
+        for unit in first..=last {
+            self.read_unit(tag, unit, false, &mut run, &mut at_hand, out);
+        }
+        self.finish_read(tag, run, at_hand, out);
+    }
+
+    fn finish_read(&mut self, tag: Tag, run: Option<Run>, at_hand: u64, out: &mut Actions) {
+        if let Some(run) = run {
+            self.issue_read(tag, run, out);
+        }
+        if at_hand > 0 {
+            self.deliver(tag, at_hand, out);
+        }
+    }
+
+    /// Finds one unit: at hand, on the run's page, or to be waited for. `mapped`: its translation unit was consulted.
+    #[inline]
+    fn read_unit(
+        &mut self,
+        tag: Tag,
+        unit: u32,
+        mapped: bool,
+        run: &mut Option<Run>,
+        at_hand: &mut u64,
+        out: &mut Actions,
+    ) {
+        let place = self.place(unit);
+        if !self.lost.is_empty() && self.lost.contains(&unit) {
+            self.commands[tag].status = Status::Uncorrectable;
+            *at_hand += u64::from(self.part(tag, unit).sectors) * SECTOR;
+            return;
+        }
+        if let Place::Buffer(slot) = place {
+            self.read_slot(tag, unit, slot, at_hand, out);
+            return;
+        }
+        if self.map.is_some() && !mapped {
+            match self.map_ready(unit, out) {
+                Ready::Now => {}
+                Ready::After(id) => {
+                    self.operations[id].waiters = self.pieces.chain(tag, unit, self.operations[id].waiters);
+                    return;
+                }
+            }
+        }
+        match place {
+            Place::Flash(physical) => {
+                if let Some(run) = run {
+                    let together = physical == run.unit + run.count
+                        && unit == run.logical + run.count
+                        && physical % self.layout.program_units != 0;
+                    if together {
+                        run.count += 1;
+                        return;
+                    }
+                    let full = *run;
+                    self.issue_read(tag, full, out);
+                }
+                *run = Some(Run { unit: physical, logical: unit, count: 1 });
+            }
+            _ => {
+                let part = self.part(tag, unit);
+                if self.config.moves {
+                    out.moves.push(Move::ZeroToHost { tag, to: part.at, sectors: part.sectors });
+                }
+                *at_hand += u64::from(part.sectors) * SECTOR;
+            }
+        }
+    }
+
+    fn read_slot(&mut self, tag: Tag, unit: u32, slot: u32, at_hand: &mut u64, out: &mut Actions) {
+        let part = self.part(tag, unit);
+        let wanted = sector_mask(part.from, part.sectors);
+        if self.slots[slot].have & wanted != wanted {
+            self.slots[slot].waiters = self.pieces.chain(tag, unit, self.slots[slot].waiters);
+            return;
+        }
+        if self.slots[slot].holds == Holds::Clean {
+            self.slots.remove(&mut self.clean, slot);
+            self.slots.append(&mut self.clean, slot);
+        }
+        self.stats.read_hits += 1;
+        if self.config.moves {
+            let Part { from, sectors, at } = part;
+            out.moves.push(Move::BufferToHost { buffer: slot, from, sectors, tag, to: at });
+        }
+        *at_hand += u64::from(part.sectors) * SECTOR;
+    }
+
+    /// Goes on with a chain of pieces. `mapped`: what they waited for was their translation unit.
+    pub(crate) fn wake(&mut self, mut chain: u32, mapped: bool, out: &mut Actions) {
+        while chain != NIL {
+            let piece = self.pieces.take(chain);
+            chain = piece.next;
+            let (mut run, mut at_hand) = (None, 0);
+            self.read_unit(piece.tag, piece.unit, mapped, &mut run, &mut at_hand, out);
+            self.finish_read(piece.tag, run, at_hand, out);
+        }
+    }
+
+    #[inline]
+    fn issue_read(&mut self, tag: Tag, run: Run, out: &mut Actions) {
+        let Run { unit, logical, count } = run;
+        let id = self.start_operation(Kind::HostRead, tag.0);
+        let operation = &mut self.operations[id];
+        (operation.unit, operation.logical, operation.count) = (unit, logical, count);
+        self.blocks.pin(self.layout.block_of(unit));
+        self.stats.host_reads += 1;
+        self.stats.read_misses += u64::from(count);
+        let bytes = self.run_bytes(tag, logical, count);
+        out.actions.push(Action::Read(ReadOp {
+            id,
+            page: self.layout.span(unit, count),
+            bytes,
+            class: Class::Host,
+        }));
+    }
+
+    #[inline]
+    fn run_bytes(&self, tag: Tag, logical: u32, count: u32) -> u32 {
+        let first = self.part(tag, logical);
+        let sectors = if count == 1 {
+            first.sectors
+        } else {
+            let last = self.part(tag, logical + count - 1);
+            last.at + last.sectors - first.at
+        };
+        sectors * SECTOR as u32
+    }
+
+    pub(crate) fn host_read_done(&mut self, id: OpId, status: Status, out: &mut Actions) {
+        let operation = self.operations.end(id);
+        let tag = Tag(operation.subject);
+        let bytes = self.run_bytes(tag, operation.logical, operation.count);
+        if status != Status::Ok {
+            self.commands[tag].status = status;
+        } else {
+            if self.config.moves {
+                self.move_to_host(tag, operation.unit, operation.logical, operation.count, out);
+            }
+            if self.config.buffers.read > 0 {
+                self.keep_clean(tag, operation.unit, operation.logical, operation.count, out);
+            }
+        }
+        self.unpin(self.layout.block_of(operation.unit), out);
+        self.deliver(tag, u64::from(bytes), out);
+    }
+
+    fn move_to_host(&mut self, tag: Tag, unit: u32, logical: u32, count: u32, out: &mut Actions) {
+        for i in 0..count {
+            let (page, _, within) = self.layout.address(unit + i);
+            let Part { from, sectors, at } = self.part(tag, logical + i);
+            out.moves.push(Move::FlashToHost { page, unit: within, from, sectors, tag, to: at });
+        }
+    }
+
+    /// Keeps what was read whole, where there is room for clean data, and where it is still the newest.
+    fn keep_clean(&mut self, tag: Tag, unit: u32, logical: u32, count: u32, out: &mut Actions) {
+        let whole = 1 << (self.unit_shift - SECTOR.trailing_zeros());
+        for i in 0..count {
+            let home = Location::flash(unit + i);
+            let part = self.part(tag, logical + i);
+            if part.sectors != whole || self.table.get(logical + i) != home || !self.room_for_clean() {
+                continue;
+            }
+            let slot = self.slots.take(logical + i, home, Holds::Clean, Owner::Host);
+            self.slots[slot].have = self.all_sectors();
+            self.slots.append(&mut self.clean, slot);
+            self.table.set(logical + i, Location::buffer(slot));
+            if self.config.moves {
+                let (page, _, within) = self.layout.address(unit + i);
+                out.moves.push(Move::FlashToBuffer { page, unit: within, buffer: slot, keep: 0 });
+            }
+        }
+    }
+
+    /// `bytes` more of a read are there; the command ends with the last.
+    #[inline]
+    fn deliver(&mut self, tag: Tag, bytes: u64, out: &mut Actions) {
+        let command = &mut self.commands[tag];
+        command.left -= bytes;
+        let (left, status) = (command.left, command.status);
+        out.actions.push(Action::Data { tag, bytes: bytes as u32 });
+        if left == 0 {
+            self.complete(tag, status, out);
+        }
+    }
+}
+
+/// A mask of `sectors` sectors from `from` on.
+#[inline]
+pub(crate) fn sector_mask(from: u32, sectors: u32) -> u64 {
+    debug_assert!(sectors > 0 && from + sectors <= 64);
+    (u64::MAX >> (64 - sectors)) << from
+}

@@ -1,0 +1,54 @@
+//! What the layer counts.
+
+/// Counts since the mount, or since they were reset. Units are mapping units.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Stats {
+    /// Units the host wrote, partly or whole.
+    pub host_units: u64,
+    /// Of these, written over while still in RAM.
+    pub overwritten_in_ram: u64,
+    /// Units programmed for the host.
+    pub programmed_host: u64,
+    /// Units programmed by collection, wear levelling and folding.
+    pub programmed_copy: u64,
+    /// Translation units and journal pages programmed.
+    pub programmed_system: u64,
+    /// Units programmed as padding.
+    pub programmed_padding: u64,
+    /// Programs.
+    pub programs: u64,
+    /// Pages read for the host.
+    pub host_reads: u64,
+    /// Units the host read from RAM.
+    pub read_hits: u64,
+    /// Units the host read from flash.
+    pub read_misses: u64,
+    /// Reads to complete a partly written unit.
+    pub fill_reads: u64,
+    /// Pages read by collection.
+    pub copy_reads: u64,
+    /// Translation units read.
+    pub map_reads: u64,
+    /// Look-ups in the map's cache that hit.
+    pub map_hits: u64,
+    /// Look-ups that missed.
+    pub map_misses: u64,
+    /// Blocks collected.
+    pub victims: u64,
+    /// Valid units the victims had when they were chosen.
+    pub victim_units: u64,
+    /// Blocks erased.
+    pub erases: u64,
+    /// Programs and erases that failed.
+    pub failures: u64,
+    /// Units lost: they could not be read when they were to be moved.
+    pub lost_units: u64,
+}
+
+impl Stats {
+    /// Units programmed, padding included, for each unit the host's data took to flash; `None` before any.
+    pub fn write_amplification(&self) -> Option<f64> {
+        let all = self.programmed_host + self.programmed_copy + self.programmed_system + self.programmed_padding;
+        (self.programmed_host > 0).then(|| all as f64 / self.programmed_host as f64)
+    }
+}

@@ -1,0 +1,535 @@
+//! Writes of the host, and their way to flash; what must be durable before a command ends.
+
+use media::{Action, Class, Move, OpId, Op, ProgramOp, SECTOR, Status, Tag};
+
+use crate::buffer::{Holds, NIL, Owner};
+use crate::collect::Room;
+use crate::command::Kind;
+use crate::location::{Location, Place};
+use crate::read::{Part, sector_mask};
+use crate::{Actions, Ftl, SYSTEM_SLOTS};
+
+/// A command that ends when what came before it is durable.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Durable {
+    tag: Tag,
+    /// Slots dirtied up to here.
+    epoch: u64,
+    /// Programs below this; set once those slots are all in programs.
+    seal: Option<u64>,
+}
+
+impl Ftl {
+    pub(crate) fn all_sectors(&self) -> u64 {
+        u64::MAX >> (64 - (1u32 << (self.unit_shift - SECTOR.trailing_zeros())))
+    }
+
+    // ---- space in RAM ----
+
+    pub(crate) fn write(&mut self, tag: Tag, out: &mut Actions) {
+        let (first, last) = self.range(tag);
+        let limit = self.write_limit();
+        assert!(last - first < limit, "a write of {} units, with room for {limit}", last - first + 1);
+        if self.read_only {
+            self.complete(tag, Status::NoSpace, out);
+            return;
+        }
+        self.commands[tag].next = NIL;
+        if self.space_queue.0 == NIL && self.reserve(last - first + 1) {
+            out.actions.push(Action::Ready { tag });
+            return;
+        }
+        match self.space_queue.1 {
+            NIL => self.space_queue.0 = tag.0,
+            tail => self.commands[Tag(tail)].next = tag.0,
+        }
+        self.space_queue.1 = tag.0;
+        // Whoever waits for room wants what is dirty gone, whatever the marks say.
+        self.force_epoch = self.force_epoch.max(self.dirty_head_epoch());
+        self.pump(out);
+    }
+
+    fn write_limit(&self) -> u32 {
+        let b = &self.config.buffers;
+        if b.shared { b.write + b.read } else { b.write }
+    }
+
+    fn reserve(&mut self, units: u32) -> bool {
+        let limit = self.write_limit();
+        if self.write_used + units > limit {
+            return false;
+        }
+        if self.config.buffers.shared {
+            while self.write_used + units + self.clean.len > limit {
+                self.evict_clean();
+            }
+        }
+        self.write_used += units;
+        true
+    }
+
+    /// True once there is room for a clean unit, made by evicting an older one if need be.
+    pub(crate) fn room_for_clean(&mut self) -> bool {
+        let b = self.config.buffers;
+        let limit = if b.shared { (b.write + b.read).saturating_sub(self.write_used) } else { b.read };
+        if limit == 0 {
+            return false;
+        }
+        while self.clean.len >= limit {
+            self.evict_clean();
+        }
+        true
+    }
+
+    fn evict_clean(&mut self) {
+        let slot = self.clean.head;
+        assert!(slot != NIL, "nothing clean to evict");
+        self.slots.remove(&mut self.clean, slot);
+        let (unit, home) = (self.slots[slot].unit, self.slots[slot].home);
+        self.table.set(unit, home);
+        self.slots.give(slot);
+    }
+
+    /// Room in RAM came free: lets the writes that wait for it in, in order.
+    pub(crate) fn admit(&mut self, out: &mut Actions) {
+        while self.space_queue.0 != NIL {
+            let tag = Tag(self.space_queue.0);
+            let (first, last) = self.range(tag);
+            if !self.reserve(last - first + 1) {
+                // The queue would otherwise wait for slots that nobody pushes out.
+                self.force_epoch = self.force_epoch.max(self.dirty_head_epoch());
+                return;
+            }
+            self.space_queue.0 = self.commands[tag].next;
+            if self.space_queue.0 == NIL {
+                self.space_queue.1 = NIL;
+            }
+            out.actions.push(Action::Ready { tag });
+        }
+    }
+
+    fn dirty_head_epoch(&self) -> u64 {
+        if self.dirty.head == NIL { 0 } else { self.slots[self.dirty.head].epoch }
+    }
+
+    // ---- data into RAM ----
+
+    /// The data of a write goes from the command to slots.
+    pub(crate) fn store(&mut self, tag: Tag, out: &mut Actions) {
+        let (first, last) = self.range(tag);
+        for unit in first..=last {
+            self.store_unit(tag, unit, out);
+        }
+        self.stats.host_units += u64::from(last - first + 1);
+        let buffers = &self.config.buffers;
+        if (buffers.write_back && !self.commands[tag].fua) || buffers.protected {
+            self.complete(tag, Status::Ok, out);
+        } else {
+            self.wait_durable(tag);
+        }
+        self.pump(out);
+    }
+
+    fn store_unit(&mut self, tag: Tag, unit: u32, out: &mut Actions) {
+        let part = self.part(tag, unit);
+        let mask = sector_mask(part.from, part.sectors);
+        let all = self.all_sectors();
+        if mask == all && !self.lost.is_empty() {
+            self.lost.remove(&unit);
+        }
+        let slot = match self.place(unit) {
+            Place::Buffer(slot) if self.slots[slot].holds == Holds::Dirty => {
+                // Written over in RAM: the reservation goes back.
+                self.write_used -= 1;
+                self.stats.overwritten_in_ram += 1;
+                slot
+            }
+            Place::Buffer(slot) if self.slots[slot].holds == Holds::Clean => {
+                self.slots.remove(&mut self.clean, slot);
+                self.slots[slot].holds = Holds::Dirty;
+                self.make_dirty(slot);
+                slot
+            }
+            place => {
+                let home = self.home(unit);
+                let slot = self.slots.take(unit, home, Holds::Dirty, Owner::Host);
+                self.make_dirty(slot);
+                self.table.set(unit, Location::buffer(slot));
+                if mask != all {
+                    self.complete_from_below(slot, place, mask, out);
+                }
+                slot
+            }
+        };
+        if self.config.moves {
+            let Part { from, sectors, at } = part;
+            out.moves.push(Move::HostToBuffer { tag, from: at, sectors, buffer: slot, to: from });
+        }
+        let s = &mut self.slots[slot];
+        s.have |= mask;
+        if mask == all {
+            s.lost = false;
+        }
+        if s.have == all && s.waiters != NIL {
+            let chain = std::mem::replace(&mut s.waiters, NIL);
+            self.wake(chain, true, out);
+        }
+    }
+
+    pub(crate) fn make_dirty(&mut self, slot: u32) {
+        self.epoch += 1;
+        self.slots[slot].epoch = self.epoch;
+        self.slots.append(&mut self.dirty, slot);
+    }
+
+    /// A unit was written partly: the rest of it comes from where the unit was.
+    fn complete_from_below(&mut self, slot: u32, below: Place, mask: u64, out: &mut Actions) {
+        self.slots[slot].have = mask;
+        match below {
+            Place::Nowhere => {
+                if self.config.moves {
+                    out.moves.push(Move::ZeroBuffer { buffer: slot, keep: mask });
+                }
+                self.slots[slot].have = self.all_sectors();
+            }
+            Place::Buffer(moving) => {
+                // On its way to flash: the newest data is still in RAM.
+                debug_assert_eq!(self.slots[moving].holds, Holds::Moving);
+                if self.config.moves {
+                    out.moves.push(Move::BufferToBuffer { from: moving, to: slot, keep: mask });
+                }
+                self.slots[slot].lost = self.slots[moving].lost;
+                self.slots[slot].have = self.all_sectors();
+            }
+            Place::Flash(physical) => {
+                let id = self.start_operation(Kind::Fill, slot);
+                self.operations[id].unit = physical;
+                self.slots[slot].filling = true;
+                self.slots[slot].lost = !self.lost.is_empty() && self.lost.contains(&self.slots[slot].unit);
+                self.blocks.pin(self.layout.block_of(physical));
+                self.stats.fill_reads += 1;
+                out.actions.push(Action::Read(media::ReadOp {
+                    id,
+                    page: self.layout.span(physical, 1),
+                    bytes: 1 << self.unit_shift,
+                    class: Class::Host,
+                }));
+            }
+        }
+    }
+
+    pub(crate) fn fill_done(&mut self, id: OpId, status: Status, out: &mut Actions) {
+        let operation = self.operations.end(id);
+        let slot = operation.subject;
+        let (block, all) = (self.layout.block_of(operation.unit), self.all_sectors());
+        let s = &mut self.slots[slot];
+        s.filling = false;
+        if s.holds == Holds::Doomed {
+            self.slots.give(slot);
+            self.write_used -= 1;
+            self.unpin(block, out);
+            self.admit(out);
+            self.pump(out);
+            return;
+        }
+        if s.have != all {
+            let keep = s.have;
+            s.have = all;
+            if status == Status::Ok {
+                if self.config.moves {
+                    let (page, _, unit) = self.layout.address(operation.unit);
+                    out.moves.push(Move::FlashToBuffer { page, unit, buffer: slot, keep });
+                }
+            } else {
+                let unit = self.slots[slot].unit;
+                self.slots[slot].lost = true;
+                self.lose(unit);
+            }
+        }
+        let chain = std::mem::replace(&mut self.slots[slot].waiters, NIL);
+        self.wake(chain, true, out);
+        self.unpin(block, out);
+        self.pump(out);
+    }
+
+    /// The data of `unit` is gone; reads of it fail until it is written whole.
+    pub(crate) fn lose(&mut self, unit: u32) {
+        if self.lost.insert(unit) {
+            self.stats.lost_units += 1;
+        }
+    }
+
+    // ---- RAM to flash ----
+
+    /// Writes dirty slots to flash as far as the marks, the commands that wait and the free blocks say.
+    pub(crate) fn destage(&mut self, out: &mut Actions) {
+        let whole = self.layout.program_units;
+        loop {
+            if self.dirty.len >= self.config.buffers.high.max(whole) {
+                self.destaging = true;
+            }
+            let forced = self.dirty.head != NIL && self.slots[self.dirty.head].epoch <= self.force_epoch;
+            if self.dirty.len < whole || self.dirty.len <= self.config.buffers.low {
+                self.destaging = false;
+            }
+            let head = self.dirty.head;
+            if !(forced || self.destaging) || head == NIL || self.slots[head].filling || self.host_stalled {
+                return;
+            }
+            let Some(room) = self.host_room() else {
+                self.host_stalled = true;
+                return;
+            };
+            self.program_dirty(room, out);
+        }
+    }
+
+    /// Fills one program from the head of the dirty list.
+    fn program_dirty(&mut self, room: Room, out: &mut Actions) {
+        let id = self.start_operation(Kind::Program, room.lane);
+        let mut taken = 0;
+        while taken < room.units {
+            let slot = self.dirty.head;
+            if slot == NIL || self.slots[slot].filling {
+                break;
+            }
+            self.slots.remove(&mut self.dirty, slot);
+            self.operations.slots_mut(id)[taken as usize] = slot;
+            taken += 1;
+        }
+        self.operations.slots_mut(id)[taken as usize..].fill(NIL);
+        self.issue_program(id, room, Class::Host, out);
+    }
+
+    /// Issues the program `id`, whose slots are set: from here on its units are at `room`.
+    #[inline]
+    pub(crate) fn issue_program(&mut self, id: OpId, room: Room, class: Class, out: &mut Actions) {
+        let sequence = self.sequence.issue();
+        let operation = &mut self.operations[id];
+        operation.count = room.units;
+        operation.unit = room.unit;
+        operation.mask = u64::from(room.page.planes.0);
+        operation.class = class;
+        (operation.sequence, operation.first_sequence) = (sequence, sequence);
+        for i in 0..room.units {
+            let slot = self.operations.slots(id)[i as usize];
+            if slot == NIL {
+                self.stats.programmed_padding += 1;
+                continue;
+            }
+            let physical = self.physical(room, i);
+            self.settle_slot(slot, physical);
+        }
+        self.stats.programs += 1;
+        self.blocks.writing(room.block);
+        let slc = self.is_slc(room.block);
+        out.actions.push(Action::Program(ProgramOp { id, page: room.page, sequence, class, slc }));
+    }
+
+    /// Flash unit that the `i`th unit of a program goes to: planes that cannot be used are left out.
+    #[inline]
+    pub(crate) fn physical(&self, room: Room, i: u32) -> u32 {
+        if room.units == self.layout.program_units {
+            return room.unit + i;
+        }
+        let per_page = self.layout.page_units;
+        let first = self.layout.page(room.block, room.program).planes.0.trailing_zeros();
+        let plane = room.page.planes.iter().nth((i / per_page) as usize).expect("a plane for each page of units");
+        room.unit + (plane - first) * per_page + i % per_page
+    }
+
+    /// `slot` is in a program at `physical`: the older copy in flash is superseded.
+    #[inline]
+    fn settle_slot(&mut self, slot: u32, physical: u32) {
+        let (unit, old, owner) = {
+            let s = &mut self.slots[slot];
+            let old = s.home;
+            s.home = Location::flash(physical);
+            s.holds = Holds::Moving;
+            (s.unit, old, s.owner)
+        };
+        let location = self.table.get(unit);
+        match owner {
+            Owner::Host => self.stats.programmed_host += 1,
+            Owner::System => self.stats.programmed_system += 1,
+            Owner::Copy => {
+                self.stats.programmed_copy += 1;
+                match location.place(self.slots.count()) {
+                    Place::Buffer(newer) => self.slots[newer].home = Location::flash(physical),
+                    _ => {
+                        debug_assert_eq!(location, old);
+                        if !self.planted(crate::Plant::CopyNotRepointed) {
+                            self.table.set(unit, Location::buffer(slot));
+                        }
+                    }
+                }
+            }
+        }
+        self.blocks.set_valid(self.layout.block_of(physical), physical);
+        self.invalidate(old);
+        self.journal.written(unit);
+        if self.map.is_some() {
+            self.map_written(unit);
+        }
+    }
+
+    pub(crate) fn program_done(&mut self, id: OpId, status: Status, out: &mut Actions) {
+        if status != Status::Ok {
+            self.program_failed(id, out);
+            return;
+        }
+        let operation = self.operations.end(id);
+        let lane = operation.subject;
+        let (mut host, mut copies) = (0, 0);
+        for i in 0..operation.count as usize {
+            let slot = self.operations.slots(id)[i];
+            if slot == NIL {
+                continue;
+            }
+            let s = self.slots[slot];
+            match s.owner {
+                Owner::Host => host += 1,
+                Owner::System => self.system_used -= 1,
+                Owner::Copy => copies += 1,
+            }
+            if s.lost {
+                self.lose(s.unit);
+            }
+            let newest = self.table.get(s.unit) == Location::buffer(slot);
+            if newest && s.owner == Owner::Host && self.config.buffers.shared {
+                self.write_used -= 1;
+                host -= 1;
+                if self.room_for_clean() {
+                    self.slots[slot].holds = Holds::Clean;
+                    self.slots.append(&mut self.clean, slot);
+                    continue;
+                }
+            }
+            if newest {
+                self.table.set(s.unit, s.home);
+            }
+            self.slots.give(slot);
+        }
+        self.write_used -= host;
+        self.lanes[lane as usize].in_flight -= copies;
+        self.written(self.layout.block_of(operation.unit));
+        if operation.first_sequence != operation.sequence {
+            self.sequence.retire(operation.first_sequence);
+        }
+        self.sequence.retire(operation.sequence);
+        self.admit(out);
+        if copies > 0 {
+            self.collect(lane, out);
+        }
+        self.pump(out);
+    }
+
+    // ---- what must be durable ----
+
+    pub(crate) fn flush(&mut self, tag: Tag, out: &mut Actions) {
+        if self.config.buffers.protected {
+            self.complete(tag, Status::Ok, out);
+            return;
+        }
+        if self.read_only {
+            let status = if self.dirty.head == NIL { Status::Ok } else { Status::NoSpace };
+            self.complete(tag, status, out);
+            return;
+        }
+        self.wait_durable(tag);
+        self.pump(out);
+    }
+
+    fn wait_durable(&mut self, tag: Tag) {
+        self.force_epoch = self.epoch;
+        self.durable.push_back(Durable { tag, epoch: self.epoch, seal: None });
+    }
+
+    /// After anything that may let writing go on: writes dirty data, erases the blocks whose data is superseded for
+    /// good, ends the commands whose data is durable.
+    pub(crate) fn pump(&mut self, out: &mut Actions) {
+        if self.dirty.head != NIL {
+            self.destage(out);
+        }
+        while let Some(lane) = self.short_lanes.pop() {
+            self.collect(lane, out);
+        }
+        if !self.map_wanted.is_empty() {
+            self.fetch_wanted(out);
+        }
+        if self.journal.wants_slots() {
+            self.write_journal(out);
+        }
+        if !self.empty.is_empty() {
+            self.erase_empty(out);
+        }
+        if !self.durable.is_empty() {
+            self.seal_durable();
+            self.end_durable(out);
+        }
+        if self.host_stalled || self.retries > 0 {
+            self.check_dead_end(out);
+        }
+    }
+
+    /// Commands whose slots are all in programs wait only for those programs.
+    fn seal_durable(&mut self) {
+        let waiting = if self.dirty.head == NIL { u64::MAX } else { self.slots[self.dirty.head].epoch };
+        while self.sealed < self.durable.len() && self.durable[self.sealed].epoch < waiting {
+            self.durable[self.sealed].seal = Some(self.sequence.next());
+            self.sealed += 1;
+        }
+    }
+
+    fn end_durable(&mut self, out: &mut Actions) {
+        while let Some(Durable { tag, seal: Some(seal), .. }) = self.durable.front().copied() {
+            if self.sequence.oldest() < seal {
+                return;
+            }
+            if self.commands[tag].op == Op::Flush && !self.journal_durable(out) {
+                return;
+            }
+            self.durable.pop_front();
+            self.sealed -= 1;
+            let id = self.start_operation(Kind::Barrier, tag.0);
+            out.actions.push(Action::Barrier(id));
+        }
+    }
+
+    pub(crate) fn barrier_done(&mut self, id: OpId, out: &mut Actions) {
+        let tag = Tag(self.operations.end(id).subject);
+        self.complete(tag, Status::Ok, out);
+    }
+
+    /// No program can be placed, and nothing is under way that could change that: the drive takes no more writes.
+    fn check_dead_end(&mut self, out: &mut Actions) {
+        if self.read_only || self.operations.active() > self.retries {
+            return;
+        }
+        self.read_only = true;
+        while self.space_queue.0 != NIL {
+            let tag = Tag(self.space_queue.0);
+            self.space_queue.0 = self.commands[tag].next;
+            self.complete(tag, Status::NoSpace, out);
+        }
+        self.space_queue.1 = NIL;
+        self.sealed = 0;
+        while let Some(durable) = self.durable.pop_front() {
+            self.complete(durable.tag, Status::NoSpace, out);
+        }
+    }
+
+    /// True if a slot for a unit of the layer's own can be had.
+    pub(crate) fn system_slot(&mut self, unit: u32) -> Option<u32> {
+        if self.system_used == SYSTEM_SLOTS {
+            return None;
+        }
+        self.system_used += 1;
+        let home = self.home(unit);
+        let slot = self.slots.take(unit, home, Holds::Dirty, Owner::System);
+        self.slots[slot].have = self.all_sectors();
+        self.make_dirty(slot);
+        self.table.set(unit, Location::buffer(slot));
+        Some(slot)
+    }
+}

@@ -1,0 +1,40 @@
+//! What a translation layer can read of a flash besides data: its spare areas.
+
+use crate::address::PageAddr;
+use crate::geometry::Geometry;
+
+/// A spare-area entry that names no mapping unit: padding.
+pub const NOBODY: u32 = u32::MAX;
+
+/// What is known of one physical block without reading its pages.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct BlockInfo {
+    /// Pages programmed since the last erase, torn ones included.
+    pub programmed: u32,
+    /// Times it was erased.
+    pub erases: u32,
+    /// Marked bad, by the factory or later.
+    pub bad: bool,
+    /// Holds one bit a cell.
+    pub slc: bool,
+    /// A program or an erase was cut off: some page cannot be read, and the block must be erased before it is used.
+    pub torn: bool,
+}
+
+/// A flash as a translation layer finds it when power comes on, and its spare areas while it runs.
+///
+/// `page.planes` is ignored where a plane is named.
+pub trait Flash {
+    /// Its shape.
+    fn geometry(&self) -> &Geometry;
+    /// State of a block.
+    fn block(&self, die: u16, plane: u32, block: u32) -> BlockInfo;
+    /// Logical number of each mapping unit of a programmed page ([`NOBODY`]: padding); empty if the page cannot be read.
+    fn logical(&self, page: PageAddr, plane: u32) -> &[u32];
+    /// Sequence number that a readable page was programmed with.
+    fn sequence(&self, page: PageAddr, plane: u32) -> u64;
+    /// The content of a unit that the translation layer wrote for itself; empty if there is none.
+    fn note(&self, page: PageAddr, plane: u32, unit: u32) -> &[u8];
+    /// True if the unit was written as lost: its data could not be read when it was moved.
+    fn lost(&self, page: PageAddr, plane: u32, unit: u32) -> bool;
+}
