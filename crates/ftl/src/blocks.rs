@@ -38,6 +38,8 @@ pub struct Blocks {
     closed: Vec<u64>,
     /// Programs, then erases, under way.
     busy: Vec<u32>,
+    /// Generation of the journal that must be durable before it is erased.
+    trimmed: Vec<u32>,
     /// A bit a unit: this is where its logical unit is.
     valid: Vec<u64>,
     /// Planes that may not be used, a mask for each position that has some.
@@ -58,6 +60,7 @@ impl Blocks {
             pins: vec![0; n],
             closed: vec![0; n],
             busy: vec![0; n],
+            trimmed: vec![0; n],
             valid: vec![0; units.div_ceil(64) as usize],
             holes: BTreeMap::new(),
             failing: BTreeMap::new(),
@@ -90,6 +93,16 @@ impl Blocks {
     pub fn close(&mut self, block: u32, sequence: u64) {
         self.set_usage(block, Use::Closed);
         self.closed[block as usize] = sequence;
+    }
+
+    /// The newest copy of a unit in `block` was trimmed; the journal's `generation` will say so.
+    pub fn set_trimmed(&mut self, block: u32, generation: u32) {
+        self.trimmed[block as usize] = generation;
+    }
+
+    /// Generation of the journal that must be durable before `block` is erased.
+    pub fn trimmed(&self, block: u32) -> u32 {
+        self.trimmed[block as usize]
     }
 
     /// Keeps `block`, which is closed, from the policy's choice.

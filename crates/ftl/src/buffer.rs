@@ -166,6 +166,11 @@ impl Slots {
         self.free_len += 1;
     }
 
+    /// The slot after `id` in its list.
+    pub fn next(&self, id: u32) -> u32 {
+        self.slots[id as usize].next
+    }
+
     /// Appends `id` to `list`.
     #[inline]
     pub fn append(&mut self, list: &mut List, id: u32) {

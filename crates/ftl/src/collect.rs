@@ -6,8 +6,8 @@ use crate::blocks::{Blocks, Use};
 use crate::buffer::{Holds, NIL, Owner};
 use crate::command::Kind;
 use crate::config::Policy;
-use crate::location::Location;
-use crate::{Actions, Ftl};
+use crate::location::{Location, Place};
+use crate::{Actions, Ftl, journal};
 
 /// What a block is opened for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -67,6 +67,8 @@ pub(crate) struct Lane {
     forced: Vec<u32>,
     /// Failed programs that wait for room.
     pub(crate) retry: Vec<OpId>,
+    /// Programs of blocks reopened at the mount that were done before: block and program.
+    ahead: Vec<(u32, u32)>,
     /// Erases since wear was looked at.
     since_wear: u32,
 }
@@ -86,6 +88,7 @@ impl Lane {
             draining: 0,
             forced: Vec::new(),
             retry: Vec::new(),
+            ahead: Vec::new(),
             since_wear: 0,
         }
     }
@@ -100,6 +103,17 @@ impl Lane {
 
     pub(crate) fn force(&mut self, block: u32) {
         self.forced.push(block);
+    }
+
+    /// Opens `block` from program `next` on for `stream`, unless that has one; programs in `ahead` are done already.
+    pub(crate) fn reopen(&mut self, stream: Stream, block: u32, next: u32, end: u32, ahead: &[u32]) -> bool {
+        let front = &mut self.fronts[stream as usize];
+        if front.is_some() {
+            return false;
+        }
+        *front = Some(Front { block, next, end });
+        self.ahead.extend(ahead.iter().map(|program| (block, *program)));
+        true
     }
 }
 
@@ -133,9 +147,12 @@ impl Ftl {
                     return Some(room);
                 }
             }
-            let stream = if self.config.collection.separate { Stream::Host } else { Stream::Copy };
+            let separate = self.config.collection.separate;
+            let stream = if separate { Stream::Host } else { Stream::Copy };
             let l = &self.lanes[lane as usize];
-            if l.fronts[stream as usize].is_some() || l.free.len() > RESERVE {
+            // A block shared with copies, opened for them as the last free one, is theirs.
+            let open = l.fronts[stream as usize].is_some() && (separate || l.free.len() >= RESERVE);
+            if open || l.free.len() > RESERVE {
                 if let Some(room) = self.room(lane, stream) {
                     return Some(room);
                 }
@@ -166,16 +183,33 @@ impl Ftl {
                 units: page.planes.count() * self.layout.page_units,
                 page,
             };
+            let used = room.units > 0 && !self.done_before(lane, block, program);
             if next.is_none() {
                 // Not closed before its last program is done.
                 self.blocks.set_usage(block, Use::Full);
-                if room.units == 0 {
+                if !used {
                     self.close_if_written(block);
                 }
             }
-            if room.units > 0 {
+            if used {
                 return Some(room);
             }
+        }
+    }
+
+    /// True if this program was done before the mount.
+    #[inline]
+    fn done_before(&mut self, lane: u32, block: u32, program: u32) -> bool {
+        let ahead = &mut self.lanes[lane as usize].ahead;
+        if ahead.is_empty() {
+            return false;
+        }
+        match ahead.iter().position(|done| *done == (block, program)) {
+            Some(at) => {
+                ahead.swap_remove(at);
+                true
+            }
+            None => false,
         }
     }
 
@@ -339,14 +373,33 @@ impl Ftl {
         assert_eq!(self.home(unit), home, "unit {unit} is valid at {physical}, but the map has it elsewhere");
         let slot = self.slots.take(unit, home, Holds::Moving, Owner::Copy);
         self.slots[slot].have = self.all_sectors();
+        // Until the copy is issued or dropped its source must not be erased and written with the same unit again.
+        self.blocks.pin(self.layout.block_of(physical));
         let lane = self.layout.lane_of(self.layout.block_of(physical)) as usize;
         self.lanes[lane].pending.push(slot);
-        if status != Status::Ok {
-            self.slots[slot].lost = true;
-        } else {
-            self.slots[slot].lost = !self.lost.is_empty() && self.lost.contains(&unit);
-            if self.config.moves {
-                out.moves.push(Move::FlashToBuffer { page, unit: within, buffer: slot, keep: 0 });
+        let clean = match self.place(unit) {
+            Place::Buffer(other) if self.slots[other].holds == Holds::Clean => Some(other),
+            _ => None,
+        };
+        match clean {
+            Some(clean) => {
+                self.slots[slot].lost = self.slots[clean].lost;
+                if self.config.moves {
+                    out.moves.push(Move::BufferToBuffer { from: clean, to: slot, keep: 0 });
+                }
+            }
+            None if status == Status::Ok => {
+                self.slots[slot].lost = !self.lost.is_empty() && self.lost.contains(&unit);
+                if self.config.moves {
+                    out.moves.push(Move::FlashToBuffer { page, unit: within, buffer: slot, keep: 0 });
+                }
+            }
+            None => {
+                self.slots[slot].lost = true;
+                // Newer data in RAM is not lost; this copy is kept only because that data may not survive.
+                if self.table.get(unit) == home {
+                    self.lose(unit);
+                }
             }
         }
         true
@@ -361,7 +414,7 @@ impl Ftl {
             if pending == 0 || (pending < self.layout.program_units as usize && !all_read) {
                 return;
             }
-            if !self.drop_superseded(lane) {
+            if !self.drop_superseded(lane, out) {
                 continue;
             }
             let Some(room) = self.room(lane, Stream::Copy) else { return };
@@ -371,6 +424,8 @@ impl Ftl {
                 let Some(slot) = self.lanes[lane as usize].pending.pop() else { break };
                 self.operations.slots_mut(id)[taken as usize] = slot;
                 taken += 1;
+                let home = self.slots[slot].home;
+                self.unpin_home(home, out);
             }
             self.operations.slots_mut(id)[taken as usize..].fill(NIL);
             self.issue_program(id, room, Class::Collection, out);
@@ -378,7 +433,7 @@ impl Ftl {
     }
 
     /// Gives back pending slots whose unit moved on; true if at least a program, or all there is, is left.
-    fn drop_superseded(&mut self, lane: u32) -> bool {
+    fn drop_superseded(&mut self, lane: u32, out: &mut Actions) -> bool {
         let before = self.lanes[lane as usize].pending.len();
         let mut i = 0;
         while i < self.lanes[lane as usize].pending.len() {
@@ -390,6 +445,7 @@ impl Ftl {
                 self.lanes[lane as usize].pending.swap_remove(i);
                 self.lanes[lane as usize].in_flight -= 1;
                 self.slots.give(slot);
+                self.unpin_home(s.home, out);
             }
         }
         self.lanes[lane as usize].pending.len() == before
@@ -408,24 +464,41 @@ impl Ftl {
                 self.lanes[lane as usize].forced.insert(0, block);
             }
         }
-        if let Some(slc) = self.config.slc {
-            let l = &self.lanes[lane as usize];
-            if l.slc_free.len() <= slc.fold as usize {
-                if let Some(block) = l.slc_closed.front().copied() {
-                    if self.fits(lane, block) {
-                        self.lanes[lane as usize].slc_closed.pop_front();
-                        return Some(block);
-                    }
-                }
+        let l = &self.lanes[lane as usize];
+        if l.free.len() + l.draining as usize <= self.config.collection.start as usize {
+            if let Some(block) = self.gainful(lane) {
+                return Some(block);
             }
         }
-        let l = &self.lanes[lane as usize];
-        if l.free.len() + l.draining as usize > self.config.collection.start as usize {
+        // Folding takes room without making any, so it comes after.
+        let (slc, l) = (self.config.slc?, &self.lanes[lane as usize]);
+        let block = l.slc_closed.front().copied()?;
+        let due = l.slc_free.len() <= slc.fold as usize && l.free.len() > RESERVE;
+        if !due || !self.fits(lane, block) {
             return None;
         }
-        let block = self.choose(lane)?;
-        let gains = self.blocks.valid(block) < self.programs_of(block) * self.layout.program_units;
-        (gains && self.fits(lane, block)).then_some(block)
+        Some(block)
+    }
+
+    /// The policy's victim; where collecting that one would gain nothing or not fit, the one with the fewest valid
+    /// units.
+    fn gainful(&mut self, lane: u32) -> Option<u32> {
+        let chosen = self.choose(lane)?;
+        if self.gains(chosen) && self.fits(lane, chosen) {
+            return Some(chosen);
+        }
+        self.least_valid(lane).filter(|block| self.gains(*block) && self.fits(lane, *block))
+    }
+
+    fn gains(&self, block: u32) -> bool {
+        self.blocks.valid(block) < self.programs_of(block) * self.layout.program_units
+    }
+
+    /// The collectable block with the fewest valid units.
+    fn least_valid(&self, lane: u32) -> Option<u32> {
+        let ranks = self.blocks.ranks(&self.layout, lane);
+        let least = ranks.iter().copied().min().filter(|rank| Blocks::collectable(*rank))?;
+        Some(lane * self.layout.blocks + ranks.iter().position(|rank| *rank == least)? as u32)
     }
 
     /// True if what is valid in `block`, and all that is on its way, fits into the open block and the free ones:
@@ -436,8 +509,15 @@ impl Ftl {
             return true;
         }
         let l = &self.lanes[lane as usize];
-        // Programs in part at the end of a job take a whole program's room: a few are set aside for them.
-        let mut room = -4 * i64::from(self.layout.program_units);
+        // Set aside, unless this is the last way out: a program in part at the end of a job, what a power cut may
+        // spoil, and pages of the journal of trims, which may have to go where copies go.
+        let mut programs = 0;
+        if !self.last_resort {
+            let spoilt = l.quota / self.layout.program_units;
+            let journal = journal::units(&self.config).div_ceil(self.layout.program_units);
+            programs = (2 + spoilt + journal).min(self.layout.block_programs / 3);
+        }
+        let mut room = -i64::from(programs * self.layout.program_units);
         if let Some(front) = l.fronts[Stream::Copy as usize] {
             room += self.capacity(front.block, front.end - front.next);
         }
@@ -447,7 +527,7 @@ impl Ftl {
             }
             room += self.capacity(*free, self.layout.block_programs);
         }
-        i64::from(needed) <= room
+        i64::from(needed.next_multiple_of(self.layout.program_units)) <= room
     }
 
     /// Units that `programs` programs of `block` hold, those on planes that are lost left out.
@@ -461,20 +541,18 @@ impl Ftl {
         let ranks = self.blocks.ranks(&self.layout, lane);
         let collectable = || ranks.iter().enumerate().filter(|(_, rank)| Blocks::collectable(**rank));
         let at = match self.config.collection.policy {
-            Policy::Greedy => {
-                let least = ranks.iter().copied().min()?;
-                if !Blocks::collectable(least) {
-                    return None;
-                }
-                ranks.iter().position(|rank| *rank == least)?
-            }
+            Policy::Greedy => return self.least_valid(lane),
             Policy::Fifo => collectable().map(|(i, _)| i).min_by_key(|i| self.blocks.closed_at(first + *i as u32))?,
             Policy::CostBenefit => {
                 let (now, whole) = (self.sequence.next(), u64::from(self.layout.block_units));
                 let benefit = |i: usize| {
                     let (valid, age) = (u64::from(ranks[i]), now - self.blocks.closed_at(first + i as u32));
                     // (1 - u) x age / 2u, as whole numbers to the same scale; an empty block is the best there is.
-                    if valid == 0 { u128::MAX } else { (u128::from(whole - valid.min(whole)) * u128::from(age) << 32) / u128::from(2 * valid) }
+                    if valid == 0 {
+                        u128::MAX
+                    } else {
+                        (u128::from(whole - valid.min(whole)) * u128::from(age) << 32) / u128::from(2 * valid)
+                    }
                 };
                 collectable().map(|(i, _)| i).max_by_key(|i| (benefit(*i), std::cmp::Reverse(*i)))?
             }
@@ -504,8 +582,11 @@ impl Ftl {
         self.blocks.set_usage(block, Use::Victim);
         self.stats.victims += 1;
         self.stats.victim_units += u64::from(self.blocks.valid(block));
-        let end = self.programs_of(block);
+        let (end, slc) = (self.programs_of(block), self.is_slc(block));
         let l = &mut self.lanes[lane as usize];
+        if slc {
+            l.slc_closed.retain(|closed| *closed != block);
+        }
         l.draining += 1;
         l.job = Some(Job { block, cursor: 0, end });
     }
@@ -529,12 +610,22 @@ impl Ftl {
         }
     }
 
+    /// The copy whose source is at `home` is issued or dropped.
+    #[inline]
+    fn unpin_home(&mut self, home: Location, out: &mut Actions) {
+        if let Place::Flash(physical) = home.place(self.slots.count()) {
+            self.unpin(self.layout.block_of(physical), out);
+        }
+    }
+
     /// Erases the empty victims that nothing holds any more.
     pub(crate) fn erase_empty(&mut self, out: &mut Actions) {
         let mut i = 0;
         while i < self.empty.len() {
             let (block, waits) = self.empty[i];
-            if self.sequence.oldest() > waits && self.blocks.pins(block) == 0 {
+            let trims = self.blocks.trimmed(block);
+            let durable = trims == 0 || self.journal.want(trims);
+            if self.sequence.oldest() > waits && self.blocks.pins(block) == 0 && durable {
                 self.empty.swap_remove(i);
                 self.erase(block, out);
             } else {
@@ -592,6 +683,7 @@ impl Ftl {
         self.stats.erases += 1;
         let lane = self.layout.lane_of(block);
         self.blocks.set_erases(block, self.blocks.erases(block) + 1);
+        self.blocks.set_trimmed(block, 0);
         let slc = self.is_slc(block);
         let l = &mut self.lanes[lane as usize];
         l.draining -= 1;

@@ -116,6 +116,10 @@ impl Ftl {
     fn reissue(&mut self, id: OpId, room: Room, slots: &[u32], out: &mut Actions) {
         let sequence = self.sequence.issue();
         let operation = &mut self.operations[id];
+        if operation.sequence != operation.first_sequence {
+            // An attempt between the first and this one: the first stands for it.
+            self.sequence.retire(operation.sequence);
+        }
         operation.subject = room.lane;
         (operation.count, operation.unit) = (room.units, room.unit);
         (operation.mask, operation.sequence) = (u64::from(room.page.planes.0), sequence);

@@ -7,9 +7,11 @@
 
 use std::collections::VecDeque;
 
-use media::{SECTOR, Status, Tag};
+use media::{Class, SECTOR, Status, Tag};
 
 use crate::buffer::{Holds, NIL};
+use crate::collect::Stream;
+use crate::command::Kind;
 use crate::config::Config;
 use crate::location::{Location, Place};
 use crate::{Actions, Ftl, Plant};
@@ -32,8 +34,8 @@ enum Phase {
     Idle,
     /// Pages were drawn up as of this number; all programs before it must be durable.
     Drawn(u64),
-    /// Pages are being written; done when all slots up to this epoch are.
-    Writing(u64),
+    /// Pages are being handed to programs.
+    Writing,
     /// They are all in programs below this number.
     Sealed(u64),
 }
@@ -54,6 +56,14 @@ pub(crate) struct Journal {
     /// Pages as they were last issued.
     issued: Vec<Option<Box<[u8]>>>,
     phase: Phase,
+    /// Pages in slots that are in no program yet.
+    in_slots: u32,
+    /// How often pages were drawn up; trims since are part of the next generation.
+    generation: u32,
+    /// The last generation that is durable.
+    durable: u32,
+    /// The generation that somebody waits for.
+    wanted: u32,
 }
 
 impl Journal {
@@ -71,7 +81,39 @@ impl Journal {
             drawn: VecDeque::new(),
             issued: vec![None; regions as usize],
             phase: Phase::Idle,
+            in_slots: 0,
+            generation: 0,
+            durable: 0,
+            wanted: 0,
         }
+    }
+
+    /// The generation whose durability makes every trim so far durable; it is seen to from now on.
+    pub(crate) fn want_trims(&mut self) -> u32 {
+        let generation = self.generation + u32::from(self.stale_count > 0);
+        self.wanted = self.wanted.max(generation);
+        generation
+    }
+
+    /// `generation` is wanted durable; true if it is.
+    pub(crate) fn want(&mut self, generation: u32) -> bool {
+        self.wanted = self.wanted.max(generation);
+        generation <= self.durable
+    }
+
+    /// True if `generation` is durable.
+    pub(crate) fn is_durable(&self, generation: u32) -> bool {
+        generation <= self.durable
+    }
+
+    /// True if every trim so far is durable.
+    pub(crate) fn all_durable(&self) -> bool {
+        self.stale_count == 0 && self.durable == self.generation
+    }
+
+    /// True while somebody waits for pages.
+    pub(crate) fn is_wanted(&self) -> bool {
+        self.wanted > self.durable
     }
 
     /// `unit` goes to flash again.
@@ -128,9 +170,9 @@ impl Journal {
         self.trimmed[unit as usize / 64] |= 1 << (unit % 64);
     }
 
-    /// Pages wait for slots.
-    pub(crate) fn wants_slots(&self) -> bool {
-        !self.drawn.is_empty() && matches!(self.phase, Phase::Writing(_))
+    /// A page in a slot is in a program now.
+    pub(crate) fn issued(&mut self, unit: u32) {
+        self.in_slots -= u32::from(self.owns(unit));
     }
 
     /// True if logical unit `unit` is a page of the journal.
@@ -177,6 +219,10 @@ impl Ftl {
             self.wake(chain, true, out);
             match self.slots[slot].holds {
                 Holds::Dirty => {
+                    // A command may wait for this data to be durable: now it waits for the trim instead.
+                    for waiting in &mut self.durable {
+                        waiting.trims = self.journal.generation + 1;
+                    }
                     self.slots.remove(&mut self.dirty, slot);
                     if self.slots[slot].filling {
                         self.slots[slot].holds = Holds::Doomed;
@@ -193,40 +239,40 @@ impl Ftl {
                 Holds::Moving | Holds::Nothing | Holds::Doomed => {}
             }
         }
-        self.invalidate(home);
         self.journal.trim(unit);
+        if let Place::Flash(physical) = home.place(self.slots.count()) {
+            // Were the newest copy erased before the trim is durable, an older one could come back.
+            self.blocks.set_trimmed(self.layout.block_of(physical), self.journal.generation + 1);
+        }
+        self.invalidate(home);
     }
 
-    /// True once every trim so far is durable; else sees to it that it becomes so.
-    pub(crate) fn journal_durable(&mut self, out: &mut Actions) -> bool {
-        loop {
+    /// Goes on making trims durable, as far as somebody waits for it.
+    pub(crate) fn drive_journal(&mut self, out: &mut Actions) {
+        while self.journal.is_wanted() {
             match self.journal.phase {
-                Phase::Idle => {
-                    if self.journal.stale_count == 0 {
-                        return true;
-                    }
-                    self.draw_journal();
-                }
+                Phase::Idle => self.draw_journal(),
                 Phase::Drawn(sequence) => {
                     if self.sequence.oldest() < sequence {
-                        return false;
+                        return;
                     }
-                    self.journal.phase = Phase::Writing(0);
-                    self.write_journal(out);
+                    self.journal.phase = Phase::Writing;
                 }
-                Phase::Writing(epoch) => {
-                    let waiting = if self.dirty.head == NIL { u64::MAX } else { self.slots[self.dirty.head].epoch };
-                    if !self.journal.drawn.is_empty() || waiting <= epoch {
-                        return false;
+                Phase::Writing => {
+                    if !self.journal.drawn.is_empty() {
+                        self.write_journal(out);
+                    }
+                    if self.journal.in_slots > 0 || !self.journal.drawn.is_empty() {
+                        return;
                     }
                     self.journal.phase = Phase::Sealed(self.sequence.next());
                 }
                 Phase::Sealed(seal) => {
                     if self.sequence.oldest() < seal {
-                        return false;
+                        return;
                     }
                     self.journal.phase = Phase::Idle;
-                    return true;
+                    self.journal.durable = self.journal.generation;
                 }
             }
         }
@@ -242,12 +288,14 @@ impl Ftl {
                 }
             }
         }
+        debug_assert!(self.journal.stale_count > 0, "a generation without trims is wanted");
         self.journal.stale_count = 0;
+        self.journal.generation += 1;
         self.journal.phase = Phase::Drawn(sequence);
     }
 
     /// Gives drawn pages to slots, as far as there are any, and has them written at once.
-    pub(crate) fn write_journal(&mut self, out: &mut Actions) {
+    fn write_journal(&mut self, out: &mut Actions) {
         while let Some((region, _)) = self.journal.drawn.front() {
             let unit = self.journal.first + *region;
             // Collection may be moving the page before it: the new one gets a slot of its own, after it.
@@ -257,9 +305,36 @@ impl Ftl {
             if let Some((region, page)) = self.journal.drawn.pop_front() {
                 self.journal.issued[region as usize] = Some(page);
             }
+            self.journal.in_slots += 1;
         }
-        self.journal.phase = Phase::Writing(self.epoch);
         self.force_epoch = self.epoch;
         self.destage(out);
+    }
+
+    /// The host has no room, and blocks may wait for the journal before they are erased: its pages go where copies go.
+    pub(crate) fn rescue_journal(&mut self, out: &mut Actions) {
+        let mut slot = self.dirty.head;
+        let mut pages = Vec::new();
+        while slot != NIL {
+            if self.journal.owns(self.slots[slot].unit) {
+                pages.push(slot);
+            }
+            slot = self.slots.next(slot);
+        }
+        let mut lane = 0;
+        while !pages.is_empty() && lane < self.layout.lanes {
+            let Some(room) = self.room(lane, Stream::Copy) else {
+                lane += 1;
+                continue;
+            };
+            let id = self.start_operation(Kind::Program, lane);
+            let now = pages.split_off(pages.len().saturating_sub(room.units as usize));
+            self.operations.slots_mut(id).fill(NIL);
+            for (i, slot) in now.into_iter().enumerate() {
+                self.slots.remove(&mut self.dirty, slot);
+                self.operations.slots_mut(id)[i] = slot;
+            }
+            self.issue_program(id, room, Class::Host, out);
+        }
     }
 }

@@ -19,8 +19,8 @@ mod blocks;
 mod buffer;
 mod collect;
 mod command;
-mod fail;
 pub mod config;
+mod fail;
 mod journal;
 mod layout;
 mod location;
@@ -75,7 +75,7 @@ pub struct ProgramUnit {
     pub lost: bool,
 }
 
-/// A bug that can be planted (feature `planted`), so that the tests that must catch it can be tested.
+/// A bug that can be planted, so that the tests that must catch it can be tested.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Plant {
     /// None: the layer as it is.
@@ -125,6 +125,8 @@ pub struct Ftl {
     lost: BTreeSet<u32>,
     /// Failed programs that wait for room.
     retries: u32,
+    /// Collection may use what it otherwise sets aside.
+    last_resort: bool,
     read_only: bool,
     rng: Rng,
     stats: Stats,
@@ -185,9 +187,8 @@ impl Ftl {
         let slc_blocks = config.slc.map_or(0, |s| s.blocks);
         let main_blocks = config.geometry.blocks.saturating_sub(slc_blocks);
         let spare = u64::from(config.collection.start) + if config.collection.separate { 2 } else { 1 };
-        let room = u64::from(main_blocks).saturating_sub(spare)
-            * u64::from(layout.block_units)
-            * u64::from(layout.lanes);
+        let room =
+            u64::from(main_blocks).saturating_sub(spare) * u64::from(layout.block_units) * u64::from(layout.lanes);
         if all > room {
             return fail(format!(
                 "{all} logical units, but the flash holds {room} beside {spare} spare blocks a lane and {slc_blocks} \
@@ -223,6 +224,7 @@ impl Ftl {
             journal: Journal::new(&config),
             lost: BTreeSet::new(),
             retries: 0,
+            last_resort: false,
             read_only: false,
             rng: streams.stream("ftl.collection"),
             stats: Stats::default(),
@@ -346,15 +348,16 @@ impl Ftl {
         (erases().min().unwrap_or(0), mean, erases().max().unwrap_or(0))
     }
 
-    /// Plants a bug.
-    #[cfg(feature = "planted")]
+    /// Plants a bug, for the tests that must catch it.
+    #[doc(hidden)]
     pub fn plant(&mut self, plant: Plant) {
         self.plant = plant;
     }
 
     /// True every third time the planted bug strikes.
+    #[inline]
     fn planted(&mut self, plant: Plant) -> bool {
-        if !cfg!(feature = "planted") || self.plant != plant {
+        if self.plant != plant {
             return false;
         }
         self.plant_count += 1;

@@ -1,14 +1,17 @@
 //! Recovery: the whole state from the flash alone.
 //!
 //! Every readable page of every block is looked at; of several copies of a logical unit the one with the highest
-//! sequence number is the unit. Journal pages then say what was trimmed. Blocks that were open are closed as they are,
-//! unless the drive was shut down in order: a page that a power cut touched cannot be told from one it did not.
+//! sequence number is the unit. Journal pages then say what was trimmed. A block that was being written goes on being
+//! written behind its last programmed page: closing it instead would cost a free block a power cut, and a drive cut off
+//! again and again while it collects would run out of them. (Assumed: a program that was cut off spoils its own page and
+//! no later one.)
 
 use media::{Flash, NOBODY, PageAddr, PlaneMask};
 use sim::Time;
 
 use crate::Ftl;
 use crate::blocks::Use;
+use crate::collect::Stream;
 use crate::location::{Location, Place};
 use crate::sequence::Sequence;
 
@@ -17,7 +20,9 @@ use crate::sequence::Sequence;
 pub struct MountReport {
     /// Pages whose spare area was read.
     pub pages_read: u64,
-    /// Blocks in which a program or an erase had been cut off.
+    /// Pages whose program had been cut off, or failed.
+    pub torn_pages: u64,
+    /// Physical blocks whose erase had been cut off.
     pub torn_blocks: u32,
     /// Physical blocks marked bad.
     pub bad_blocks: u32,
@@ -78,7 +83,9 @@ impl Ftl {
                 by_die[at.die as usize] += u64::from(info.programmed);
                 for page in 0..info.programmed {
                     let program = page * self.layout.per_row + position;
-                    self.scan_page(PageAddr { page, ..self.layout.page(block, program) }, plane, program, block, flash, newest);
+                    let at = PageAddr { page, ..self.layout.page(block, program) };
+                    let readable = self.scan_page(at, plane, program, block, flash, newest);
+                    report.torn_pages += u64::from(!readable);
                 }
             }
         }
@@ -93,10 +100,10 @@ impl Ftl {
         block: u32,
         flash: &impl Flash,
         newest: &mut Newest,
-    ) {
+    ) -> bool {
         let spare = flash.logical(page, plane);
         if spare.is_empty() {
-            return;
+            return false;
         }
         let sequence = flash.sequence(page, plane);
         newest.highest = newest.highest.max(sequence);
@@ -118,6 +125,7 @@ impl Ftl {
             newest.sequences.set(*unit, sequence);
             self.blocks.set_valid(block, physical);
         }
+        true
     }
 
     fn forget(&mut self, location: Location) {
@@ -183,34 +191,92 @@ impl Ftl {
                 self.blocks.set_usage(block, Use::Bad);
                 continue;
             }
-            let (mut programmed, mut torn, mut oldest) = (0u32, false, 0);
-            for position in 0..self.layout.per_row {
-                let at = self.layout.block_at(block, position);
-                for plane in at.planes.iter() {
-                    let info = flash.block(at.die, plane, at.block);
-                    torn |= info.torn;
-                    programmed += info.programmed;
-                    if info.programmed > 0 && !info.torn {
-                        let page = PageAddr { page: info.programmed - 1, ..self.layout.page(block, position) };
-                        oldest = oldest.max(flash.sequence(page, plane));
-                    }
-                }
-            }
-            if programmed == 0 && !torn {
-                let slc = self.is_slc(block);
+            let state = self.look_at(block, flash);
+            let slc = self.is_slc(block);
+            if state.programmed == 0 && !state.torn {
                 self.blocks.set_usage(block, Use::Free);
                 self.lanes[lane].add_free(block, slc);
                 continue;
             }
-            self.blocks.close(block, oldest);
-            if self.is_slc(block) {
+            if !state.torn && self.reopen(block, &state) {
+                continue;
+            }
+            self.blocks.close(block, state.newest);
+            if slc {
                 self.blocks.withhold(block);
                 self.lanes[lane].add_closed_slc(block);
-            } else if torn || self.blocks.valid(block) == 0 {
+            }
+            if state.torn {
                 self.lanes[lane].force(block);
             }
         }
     }
+
+    fn look_at(&self, block: u32, flash: &impl Flash) -> Found {
+        let mut found = Found::default();
+        for position in 0..self.layout.per_row {
+            let at = self.layout.block_at(block, position);
+            let hole = self.blocks.hole(block, position);
+            let mut pages = None;
+            for plane in at.planes.iter() {
+                let info = flash.block(at.die, plane, at.block);
+                found.torn |= info.torn;
+                if hole >> plane & 1 != 0 {
+                    continue;
+                }
+                // Planes of a position are programmed together.
+                debug_assert!(pages.is_none_or(|p| p == info.programmed) || info.torn);
+                pages = Some(info.programmed);
+                found.programmed += info.programmed;
+                if info.programmed > 0 {
+                    let last = PageAddr { page: info.programmed - 1, ..self.layout.page(block, position) };
+                    if !flash.logical(last, plane).is_empty() {
+                        found.newest = found.newest.max(flash.sequence(last, plane));
+                    }
+                }
+            }
+            found.pages.push(pages);
+        }
+        found
+    }
+
+    /// Goes on writing `block`, if it was not written to its end and its lane has no such block yet.
+    fn reopen(&mut self, block: u32, found: &Found) -> bool {
+        let (per_row, end) = (self.layout.per_row, self.programs_of(block));
+        let next_of = |position: u32, pages: u32| pages * per_row + position;
+        let usable = || (0..per_row).zip(&found.pages).filter_map(|(position, pages)| Some((position, (*pages)?)));
+        let Some(first) = usable().map(|(position, pages)| next_of(position, pages)).min() else { return false };
+        if first >= end {
+            return false;
+        }
+        // Dies do not end their programs in step: some are ahead of the first that is missing.
+        let mut ahead = Vec::new();
+        for (position, pages) in usable() {
+            ahead.extend((0..pages).map(|page| next_of(position, page)).filter(|program| *program > first));
+        }
+        let streams: &[Stream] = match (self.is_slc(block), self.config.collection.separate) {
+            (true, _) => &[Stream::Slc],
+            (false, true) => &[Stream::Copy, Stream::Host],
+            (false, false) => &[Stream::Copy],
+        };
+        let lane = self.layout.lane_of(block) as usize;
+        if !streams.iter().any(|stream| self.lanes[lane].reopen(*stream, block, first, end, &ahead)) {
+            return false;
+        }
+        self.blocks.set_usage(block, Use::Open);
+        true
+    }
+}
+
+/// A block as it was found.
+#[derive(Default)]
+struct Found {
+    /// Pages programmed, over all planes.
+    programmed: u32,
+    /// Pages programmed of each position; none where no plane is usable.
+    pages: Vec<Option<u32>>,
+    torn: bool,
+    newest: u64,
 }
 
 /// Sequence number of the newest copy of each unit, while scanning.

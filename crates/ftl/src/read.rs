@@ -204,12 +204,7 @@ impl Ftl {
         self.stats.host_reads += 1;
         self.stats.read_misses += u64::from(count);
         let bytes = self.run_bytes(tag, logical, count);
-        out.actions.push(Action::Read(ReadOp {
-            id,
-            page: self.layout.span(unit, count),
-            bytes,
-            class: Class::Host,
-        }));
+        out.actions.push(Action::Read(ReadOp { id, page: self.layout.span(unit, count), bytes, class: Class::Host }));
     }
 
     #[inline]

@@ -1,6 +1,6 @@
 //! Writes of the host, and their way to flash; what must be durable before a command ends.
 
-use media::{Action, Class, Move, OpId, Op, ProgramOp, SECTOR, Status, Tag};
+use media::{Action, Class, Move, Op, OpId, ProgramOp, SECTOR, Status, Tag};
 
 use crate::buffer::{Holds, NIL, Owner};
 use crate::collect::Room;
@@ -17,6 +17,8 @@ pub(crate) struct Durable {
     epoch: u64,
     /// Programs below this; set once those slots are all in programs.
     seal: Option<u64>,
+    /// Generation of the journal of trims.
+    pub(crate) trims: u32,
 }
 
 impl Ftl {
@@ -278,6 +280,7 @@ impl Ftl {
             }
             let Some(room) = self.host_room() else {
                 self.host_stalled = true;
+                self.short_lanes.extend(0..self.layout.lanes);
                 return;
             };
             self.program_dirty(room, out);
@@ -351,13 +354,22 @@ impl Ftl {
         let location = self.table.get(unit);
         match owner {
             Owner::Host => self.stats.programmed_host += 1,
-            Owner::System => self.stats.programmed_system += 1,
+            Owner::System => {
+                self.stats.programmed_system += 1;
+                self.journal.issued(unit);
+            }
             Owner::Copy => {
                 self.stats.programmed_copy += 1;
                 match location.place(self.slots.count()) {
-                    Place::Buffer(newer) => self.slots[newer].home = Location::flash(physical),
-                    _ => {
-                        debug_assert_eq!(location, old);
+                    Place::Buffer(newer) if self.slots[newer].holds != Holds::Clean => {
+                        self.slots[newer].home = Location::flash(physical);
+                    }
+                    place => {
+                        // A clean copy in RAM makes way: its place in flash cannot be read before the program is done.
+                        if let Place::Buffer(clean) = place {
+                            self.slots.remove(&mut self.clean, clean);
+                            self.slots.give(clean);
+                        }
                         if !self.planted(crate::Plant::CopyNotRepointed) {
                             self.table.set(unit, Location::buffer(slot));
                         }
@@ -391,9 +403,6 @@ impl Ftl {
                 Owner::Host => host += 1,
                 Owner::System => self.system_used -= 1,
                 Owner::Copy => copies += 1,
-            }
-            if s.lost {
-                self.lose(s.unit);
             }
             let newest = self.table.get(s.unit) == Location::buffer(slot);
             if newest && s.owner == Owner::Host && self.config.buffers.shared {
@@ -432,7 +441,8 @@ impl Ftl {
             return;
         }
         if self.read_only {
-            let status = if self.dirty.head == NIL { Status::Ok } else { Status::NoSpace };
+            let clean = self.dirty.head == NIL && self.retries == 0 && self.journal.all_durable();
+            let status = if clean { Status::Ok } else { Status::NoSpace };
             self.complete(tag, status, out);
             return;
         }
@@ -442,7 +452,9 @@ impl Ftl {
 
     fn wait_durable(&mut self, tag: Tag) {
         self.force_epoch = self.epoch;
-        self.durable.push_back(Durable { tag, epoch: self.epoch, seal: None });
+        // A write that is durable by itself says nothing of the trims before it.
+        let trims = if self.commands[tag].op == Op::Flush { self.journal.want_trims() } else { 0 };
+        self.durable.push_back(Durable { tag, epoch: self.epoch, seal: None, trims });
     }
 
     /// After anything that may let writing go on: writes dirty data, erases the blocks whose data is superseded for
@@ -451,24 +463,44 @@ impl Ftl {
         if self.dirty.head != NIL {
             self.destage(out);
         }
-        while let Some(lane) = self.short_lanes.pop() {
-            self.collect(lane, out);
-        }
+        self.collect_short(out);
         if !self.map_wanted.is_empty() {
             self.fetch_wanted(out);
         }
-        if self.journal.wants_slots() {
-            self.write_journal(out);
-        }
         if !self.empty.is_empty() {
             self.erase_empty(out);
+        }
+        if self.journal.is_wanted() {
+            self.drive_journal(out);
+            if self.host_stalled && self.empty.iter().any(|(b, _)| !self.journal.is_durable(self.blocks.trimmed(*b))) {
+                self.rescue_journal(out);
+            }
+            if !self.empty.is_empty() {
+                self.erase_empty(out);
+            }
         }
         if !self.durable.is_empty() {
             self.seal_durable();
             self.end_durable(out);
         }
         if self.host_stalled || self.retries > 0 {
+            self.collect_short(out);
+            for last_resort in [false, true] {
+                if self.operations.active() <= self.retries && !self.read_only {
+                    self.last_resort = last_resort;
+                    self.short_lanes.extend(0..self.layout.lanes);
+                    self.collect_short(out);
+                    self.erase_empty(out);
+                    self.last_resort = false;
+                }
+            }
             self.check_dead_end(out);
+        }
+    }
+
+    fn collect_short(&mut self, out: &mut Actions) {
+        while let Some(lane) = self.short_lanes.pop() {
+            self.collect(lane, out);
         }
     }
 
@@ -482,11 +514,11 @@ impl Ftl {
     }
 
     fn end_durable(&mut self, out: &mut Actions) {
-        while let Some(Durable { tag, seal: Some(seal), .. }) = self.durable.front().copied() {
+        while let Some(Durable { tag, seal: Some(seal), trims, .. }) = self.durable.front().copied() {
             if self.sequence.oldest() < seal {
                 return;
             }
-            if self.commands[tag].op == Op::Flush && !self.journal_durable(out) {
+            if !self.journal.want(trims) {
                 return;
             }
             self.durable.pop_front();

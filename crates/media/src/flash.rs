@@ -17,7 +17,8 @@ pub struct BlockInfo {
     pub bad: bool,
     /// Holds one bit a cell.
     pub slc: bool,
-    /// A program or an erase was cut off: some page cannot be read, and the block must be erased before it is used.
+    /// An erase was cut off: no page can be read, and the block must be erased before it is used. (A program that was
+    /// cut off leaves a page whose spare area cannot be read; the pages after it can be programmed.)
     pub torn: bool,
 }
 

@@ -1,0 +1,105 @@
+//! Flash as a map from page to content.
+
+use std::collections::BTreeMap;
+
+use media::{BlockAddr, BlockInfo, Flash, Geometry, PageAddr};
+
+#[derive(Clone)]
+pub struct Unit {
+    pub logical: u32,
+    pub data: Vec<u64>,
+    pub lost: bool,
+    pub note: Vec<u8>,
+}
+
+#[derive(Clone)]
+pub struct Page {
+    pub sequence: u64,
+    pub units: Vec<Unit>,
+    pub logical: Vec<u32>,
+    pub torn: bool,
+}
+
+pub struct SimpleFlash {
+    pub geometry: Geometry,
+    pub pages: BTreeMap<(u16, u32, u32, u32), Page>,
+    pub info: BTreeMap<(u16, u32, u32), BlockInfo>,
+}
+
+impl SimpleFlash {
+    pub fn new(geometry: Geometry) -> SimpleFlash {
+        SimpleFlash { geometry, pages: BTreeMap::new(), info: BTreeMap::new() }
+    }
+
+    pub fn info_mut(&mut self, at: BlockAddr, plane: u32) -> &mut BlockInfo {
+        self.info.entry((at.die, plane, at.block)).or_default()
+    }
+
+    pub fn page(&self, at: PageAddr, plane: u32) -> &Page {
+        self.pages
+            .get(&(at.die, plane, at.block, at.page))
+            .unwrap_or_else(|| panic!("{at:?} plane {plane} is not programmed"))
+    }
+
+    /// Programs `units`, those of the lowest plane first.
+    pub fn program(&mut self, at: PageAddr, sequence: u64, slc: bool, units: &[Unit], torn: bool) {
+        let per_page = self.geometry.units_per_page() as usize;
+        assert_eq!(units.len(), per_page * at.planes.count() as usize);
+        for (plane, units) in at.planes.iter().zip(units.chunks(per_page)) {
+            let info = self.info_mut(at.block(), plane);
+            assert_eq!(info.programmed, at.page, "pages are programmed in order: {at:?}");
+            assert!(!info.bad && !info.torn, "{at:?} is in a bad or torn block");
+            info.programmed += 1;
+            info.slc = slc;
+            let logical = if torn { Vec::new() } else { units.iter().map(|u| u.logical).collect() };
+            let page = Page { sequence, units: units.to_vec(), logical, torn };
+            assert!(self.pages.insert((at.die, plane, at.block, at.page), page).is_none());
+        }
+    }
+
+    pub fn erase(&mut self, at: BlockAddr) {
+        for plane in at.planes.iter() {
+            self.pages.retain(|k, _| (k.0, k.1, k.2) != (at.die, plane, at.block));
+            let info = self.info_mut(at, plane);
+            assert!(!info.bad);
+            *info = BlockInfo { erases: info.erases + 1, ..BlockInfo::default() };
+        }
+    }
+
+    /// Power fails while the block is being erased: nothing in it can be read.
+    pub fn tear_erase(&mut self, at: BlockAddr) {
+        for plane in at.planes.iter() {
+            for (_, page) in self.pages.range_mut((at.die, plane, at.block, 0)..(at.die, plane, at.block + 1, 0)) {
+                (page.torn, page.logical) = (true, Vec::new());
+            }
+            self.info_mut(at, plane).torn = true;
+        }
+    }
+
+    pub fn retire(&mut self, at: BlockAddr) {
+        for plane in at.planes.iter() {
+            self.info_mut(at, plane).bad = true;
+        }
+    }
+}
+
+impl Flash for SimpleFlash {
+    fn geometry(&self) -> &Geometry {
+        &self.geometry
+    }
+    fn block(&self, die: u16, plane: u32, block: u32) -> BlockInfo {
+        self.info.get(&(die, plane, block)).copied().unwrap_or_default()
+    }
+    fn logical(&self, page: PageAddr, plane: u32) -> &[u32] {
+        &self.page(page, plane).logical
+    }
+    fn sequence(&self, page: PageAddr, plane: u32) -> u64 {
+        self.page(page, plane).sequence
+    }
+    fn note(&self, page: PageAddr, plane: u32, unit: u32) -> &[u8] {
+        &self.page(page, plane).units[unit as usize].note
+    }
+    fn lost(&self, page: PageAddr, plane: u32, unit: u32) -> bool {
+        self.page(page, plane).units[unit as usize].lost
+    }
+}

@@ -1,0 +1,69 @@
+//! Which values a read may return: every write with when it was asked for and when it was acknowledged.
+
+/// One write (or trim: value 0) of a sector.
+#[derive(Clone, Copy, Debug)]
+struct Write {
+    value: u64,
+    asked: u64,
+    acknowledged: Option<u64>,
+    /// Acknowledged as durable by itself (FUA), or by a later flush.
+    durable: bool,
+}
+
+/// The history of every sector.
+pub struct Oracle {
+    sectors: Vec<Vec<Write>>,
+}
+
+impl Oracle {
+    pub fn new(sectors: usize) -> Oracle {
+        let unwritten = Write { value: 0, asked: 0, acknowledged: Some(0), durable: true };
+        Oracle { sectors: vec![vec![unwritten]; sectors] }
+    }
+
+    pub fn asked(&mut self, sector: usize, value: u64, now: u64) {
+        self.sectors[sector].push(Write { value, asked: now, acknowledged: None, durable: false });
+    }
+
+    pub fn acknowledged(&mut self, sector: usize, value: u64, asked: u64, now: u64, durable: bool) {
+        let write =
+            self.sectors[sector].iter_mut().find(|w| w.value == value && w.asked == asked).expect("asked before");
+        (write.acknowledged, write.durable) = (Some(now), durable);
+    }
+
+    /// A flush asked for at `asked` was acknowledged: what was acknowledged before it is durable.
+    pub fn flushed(&mut self, asked: u64) {
+        for write in self.sectors.iter_mut().flatten() {
+            write.durable |= write.acknowledged.is_some_and(|at| at < asked);
+        }
+    }
+
+    /// May a read asked for at `from` and answered at `to` return `value`?
+    pub fn may_read(&self, sector: usize, value: u64, from: u64, to: u64) -> bool {
+        let history = &self.sectors[sector];
+        history.iter().filter(|w| w.value == value).any(|w| {
+            w.asked < to
+                && !history.iter().any(|newer| {
+                    w.acknowledged.is_some_and(|at| newer.asked > at) && newer.acknowledged.is_some_and(|at| at < from)
+                })
+        })
+    }
+
+    /// May `value` be there after a power cut?
+    pub fn may_survive(&self, sector: usize, value: u64) -> bool {
+        let history = &self.sectors[sector];
+        history
+            .iter()
+            .filter(|w| w.value == value)
+            .any(|w| !history.iter().any(|newer| newer.durable && w.acknowledged.is_some_and(|at| newer.asked > at)))
+    }
+
+    /// `value` was read after a power cut: from now on it is what is there.
+    pub fn settle(&mut self, sector: usize, value: u64, now: u64) {
+        self.sectors[sector] = vec![Write { value, asked: now, acknowledged: Some(now), durable: true }];
+    }
+
+    pub fn history(&self, sector: usize) -> String {
+        format!("{:?}", self.sectors[sector])
+    }
+}

@@ -1,0 +1,472 @@
+//! The layer over simple flash: commands go in at random, operations end in random order, power fails at random.
+
+use ftl::config::Config;
+use ftl::{Actions, Ftl, Plant};
+use media::{Action, EraseOp, Move, Op, OpId, PageAddr, ProgramOp, ReadOp, Request, SECTOR, Status, Tag};
+use sim::{Rng, Streams, Time};
+
+use super::flash::{SimpleFlash, Unit};
+use super::oracle::Oracle;
+
+/// How often what fails.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Faults {
+    pub read: f64,
+    pub program: f64,
+    pub erase: f64,
+}
+
+#[derive(Clone, Debug)]
+struct Command {
+    request: Request,
+    asked: u64,
+    /// Values written, a sector each; or what was read so far.
+    data: Vec<u64>,
+    filled: Vec<bool>,
+}
+
+enum Pending {
+    Read(ReadOp),
+    Program(ProgramOp),
+    Erase(EraseOp),
+    Answer(OpId),
+    Arrived(Tag),
+}
+
+pub struct World {
+    config: Config,
+    pub ftl: Ftl,
+    pub flash: SimpleFlash,
+    oracle: Oracle,
+    ram: Vec<Vec<u64>>,
+    commands: Vec<Option<Command>>,
+    /// Operations of each die in order of issue; the last queue holds what is not of a die.
+    queues: Vec<Vec<Pending>>,
+    out: Actions,
+    rng: Rng,
+    faults: Faults,
+    clock: u64,
+    values: u64,
+    /// Sectors whose data a failed read may have cost.
+    forgiven: Vec<bool>,
+    pub plant: Plant,
+    pub cuts: u32,
+    pub lost_reads: u64,
+    /// A read that this world makes for itself, and how it ended.
+    probe: Option<Option<Status>>,
+}
+
+impl World {
+    pub fn new(config: Config, faults: Faults, bad: &[(u16, u32, u32)], seed: u64) -> World {
+        let streams = Streams::new(seed);
+        let mut flash = SimpleFlash::new(config.geometry);
+        for (die, plane, block) in bad {
+            flash.info.entry((*die, *plane, *block)).or_default().bad = true;
+        }
+        let (ftl, _) = Ftl::mount(config.clone(), &flash, &streams).expect("a configuration that works");
+        let unit_sectors = (config.geometry.unit_bytes / 512) as usize;
+        let sectors = config.user_units as usize * unit_sectors;
+        World {
+            ram: vec![vec![u64::MAX; unit_sectors]; ftl.buffer_count() as usize],
+            ftl,
+            flash,
+            oracle: Oracle::new(sectors),
+            commands: vec![None; config.tags as usize],
+            queues: (0..=config.geometry.all_dies()).map(|_| Vec::new()).collect(),
+            out: Actions::default(),
+            rng: streams.stream("test.world"),
+            faults,
+            clock: 1,
+            values: 0,
+            forgiven: vec![false; sectors],
+            plant: Plant::Nothing,
+            cuts: 0,
+            lost_reads: 0,
+            probe: None,
+            config,
+        }
+    }
+
+    pub fn sectors(&self) -> u64 {
+        self.forgiven.len() as u64
+    }
+
+    fn now(&self) -> Time {
+        Time::from_us(self.clock)
+    }
+
+    /// One random step.
+    pub fn step(&mut self, busy: f64) {
+        self.clock += 1;
+        if self.rng.unit() < busy && self.submit_random() {
+            return;
+        }
+        if !self.end_one() {
+            self.idle();
+        }
+    }
+
+    fn idle(&mut self) {
+        if let Some(at) = self.ftl.next_timer() {
+            self.clock = self.clock.max(at.ps().div_ceil(1_000_000)) + 1;
+            let now = self.now();
+            self.ftl.timer(now, &mut self.out);
+            self.perform();
+        }
+    }
+
+    fn submit_random(&mut self) -> bool {
+        let Some(tag) = self.commands.iter().position(Option::is_none) else { return false };
+        let all = self.sectors();
+        let unit = u64::from(self.config.geometry.unit_bytes) / SECTOR;
+        // A hot spot makes overwrites in RAM, in flight and under collection frequent.
+        let at = if self.rng.chance(0.5) { self.rng.below(all / 8) } else { self.rng.below(all) };
+        let longest = (all - at).min(unit * 4);
+        let length = 1 + self.rng.below(longest);
+        let (at, length) = if self.rng.chance(0.6) {
+            let from = at / unit * unit;
+            (from, (length.div_ceil(unit) * unit).min(all - from))
+        } else {
+            (at, length)
+        };
+        let what = self.rng.below(100);
+        let op = match what {
+            0..=54 => Op::Write,
+            55..=84 => Op::Read,
+            85..=92 => Op::Trim,
+            _ => Op::Flush,
+        };
+        let (at, length) = if op == Op::Flush { (0, 0) } else { (at, length) };
+        let fua = op == Op::Write && self.rng.chance(0.1);
+        let request = Request { op, fua, offset: at * SECTOR, bytes: length * SECTOR };
+        self.submit(Tag(tag as u32), request);
+        true
+    }
+
+    pub fn submit(&mut self, tag: Tag, request: Request) {
+        self.clock += 1;
+        let sectors = (request.bytes / SECTOR) as usize;
+        let mut command = Command { request, asked: self.clock, data: vec![0; sectors], filled: vec![false; sectors] };
+        let first = (request.offset / SECTOR) as usize;
+        match request.op {
+            Op::Write => {
+                for i in 0..sectors {
+                    self.values += 1;
+                    command.data[i] = self.values;
+                    self.oracle.asked(first + i, self.values, self.clock);
+                }
+            }
+            Op::Trim => {
+                for sector in self.trimmed_sectors(&request) {
+                    self.oracle.asked(sector, 0, self.clock);
+                }
+            }
+            Op::Read | Op::Flush => {}
+        }
+        self.commands[tag.0 as usize] = Some(command);
+        let now = self.now();
+        self.ftl.command(now, tag, &request, &mut self.out);
+        self.perform();
+    }
+
+    /// Sectors of the whole units of a trim.
+    fn trimmed_sectors(&self, request: &Request) -> std::ops::Range<usize> {
+        let unit = self.config.geometry.unit_bytes as usize / 512;
+        let (first, end) = ((request.offset / SECTOR) as usize, (request.end() / SECTOR) as usize);
+        let (from, to) = (first.div_ceil(unit) * unit, end / unit * unit);
+        from..to.max(from)
+    }
+
+    /// Does what the layer wants: moves at once, operations into their queues.
+    fn perform(&mut self) {
+        while !self.out.moves.is_empty() || !self.out.actions.is_empty() {
+            for m in std::mem::take(&mut self.out.moves) {
+                self.apply(m);
+            }
+            let shared = self.queues.len() - 1;
+            for action in std::mem::take(&mut self.out.actions) {
+                match action {
+                    Action::Read(op) => self.queues[op.page.die as usize].push(Pending::Read(op)),
+                    Action::Program(op) => self.queues[op.page.die as usize].push(Pending::Program(op)),
+                    Action::Erase(op) => self.queues[op.block.die as usize].push(Pending::Erase(op)),
+                    Action::Retire(block) => self.flash.retire(block),
+                    Action::Barrier(id) | Action::MapFetch { id, .. } => self.queues[shared].push(Pending::Answer(id)),
+                    Action::Ready { tag } => self.queues[shared].push(Pending::Arrived(tag)),
+                    Action::Data { .. } => {}
+                    Action::Complete { tag, status } => self.completed(tag, status),
+                }
+            }
+        }
+    }
+
+    fn apply(&mut self, m: Move) {
+        match m {
+            Move::HostToBuffer { tag, from, sectors, buffer, to } => {
+                let command = self.commands[tag.0 as usize].as_ref().expect("a write under way");
+                let data = &command.data[from as usize..(from + sectors) as usize];
+                self.ram[buffer as usize][to as usize..(to + sectors) as usize].copy_from_slice(data);
+            }
+            Move::BufferToHost { buffer, from, sectors, tag, to } => {
+                let data = self.ram[buffer as usize][from as usize..(from + sectors) as usize].to_vec();
+                self.to_host(tag, to, &data);
+            }
+            Move::FlashToHost { page, unit, from, sectors, tag, to } => {
+                let data = self.unit_data(page, unit)[from as usize..(from + sectors) as usize].to_vec();
+                self.to_host(tag, to, &data);
+            }
+            Move::FlashToBuffer { page, unit, buffer, keep } => {
+                let data = self.unit_data(page, unit);
+                self.merge(buffer, keep, &data);
+            }
+            Move::BufferToBuffer { from, to, keep } => {
+                let data = self.ram[from as usize].clone();
+                self.merge(to, keep, &data);
+            }
+            Move::ZeroToHost { tag, to, sectors } => self.to_host(tag, to, &vec![0; sectors as usize]),
+            Move::ZeroBuffer { buffer, keep } => {
+                let data = vec![0; self.ram[buffer as usize].len()];
+                self.merge(buffer, keep, &data);
+            }
+        }
+    }
+
+    fn unit_data(&self, page: PageAddr, unit: u32) -> Vec<u64> {
+        let plane = page.planes.iter().next().expect("one plane");
+        let content = self.flash.page(page, plane);
+        assert!(!content.torn, "{page:?} is read, though it is torn");
+        content.units[unit as usize].data.clone()
+    }
+
+    fn merge(&mut self, buffer: u32, keep: u64, data: &[u64]) {
+        for (i, (have, new)) in self.ram[buffer as usize].iter_mut().zip(data).enumerate() {
+            if keep >> i & 1 == 0 {
+                *have = *new;
+            }
+        }
+    }
+
+    fn to_host(&mut self, tag: Tag, to: u32, data: &[u64]) {
+        let command = self.commands[tag.0 as usize].as_mut().expect("a read under way");
+        for (i, value) in data.iter().enumerate() {
+            command.data[to as usize + i] = *value;
+            command.filled[to as usize + i] = true;
+        }
+    }
+
+    fn completed(&mut self, tag: Tag, status: Status) {
+        if self.probe.is_some() {
+            self.probe = Some(Some(status));
+            return;
+        }
+        let command = self.commands[tag.0 as usize].take().expect("a command under way");
+        let Command { request, asked, data, filled } = command;
+        self.clock += 1;
+        let first = (request.offset / SECTOR) as usize;
+        match (request.op, status) {
+            (Op::Read, Status::Ok) => {
+                for (i, value) in data.iter().enumerate() {
+                    assert!(filled[i], "sector {} of a read that ended well never came", first + i);
+                    assert!(
+                        self.forgiven[first + i] || self.oracle.may_read(first + i, *value, asked, self.clock),
+                        "sector {} reads {value}, history {}",
+                        first + i,
+                        self.oracle.history(first + i)
+                    );
+                }
+            }
+            (Op::Read, Status::Uncorrectable) => {
+                assert!(self.faults.read > 0.0, "a read failed, and no read was made to fail");
+                self.lost_reads += 1;
+            }
+            (Op::Write, Status::Ok) => {
+                for (i, value) in data.iter().enumerate() {
+                    self.oracle.acknowledged(first + i, *value, asked, self.clock, request.fua);
+                }
+            }
+            (Op::Trim, Status::Ok) => {
+                for sector in self.trimmed_sectors(&request) {
+                    self.oracle.acknowledged(sector, 0, asked, self.clock, false);
+                }
+            }
+            (Op::Flush, Status::Ok) => self.oracle.flushed(asked),
+            (Op::Write | Op::Flush, Status::NoSpace) => {
+                assert!(self.faults.program + self.faults.erase > 0.0, "no space, though nothing failed");
+            }
+            (op, status) => panic!("{op:?} ended with {status:?}"),
+        }
+    }
+
+    /// Ends an operation: any read, the first program or erase of a die.
+    fn end_one(&mut self) -> bool {
+        let busy: Vec<usize> = (0..self.queues.len()).filter(|q| !self.queues[*q].is_empty()).collect();
+        if busy.is_empty() {
+            return false;
+        }
+        let q = busy[self.rng.below(busy.len() as u64) as usize];
+        let any: Vec<usize> = (0..self.queues[q].len())
+            .filter(|i| {
+                let first_write =
+                    self.queues[q].iter().position(|p| matches!(p, Pending::Program(_) | Pending::Erase(_)));
+                !matches!(self.queues[q][*i], Pending::Program(_) | Pending::Erase(_)) || first_write == Some(*i)
+            })
+            .collect();
+        let at = any[self.rng.below(any.len() as u64) as usize];
+        let pending = self.queues[q].remove(at);
+        self.end(pending);
+        self.perform();
+        true
+    }
+
+    fn end(&mut self, pending: Pending) {
+        match pending {
+            Pending::Arrived(tag) => {
+                let now = self.now();
+                self.ftl.arrived(now, tag, &mut self.out);
+            }
+            Pending::Answer(id) => self.ftl.done(id, Status::Ok, &self.flash, &mut self.out),
+            Pending::Read(op) => {
+                let fails = self.rng.chance(self.faults.read);
+                let status = if fails { Status::Uncorrectable } else { Status::Ok };
+                self.ftl.done(op.id, status, &self.flash, &mut self.out);
+            }
+            Pending::Program(op) => {
+                let fails = self.rng.chance(self.faults.program);
+                let units = self.units_of(op.id);
+                // A page whose program failed cannot be read.
+                self.flash.program(op.page, op.sequence, op.slc, &units, false);
+                if fails {
+                    for plane in op.page.planes.iter() {
+                        let page = self.flash.pages.get_mut(&(op.page.die, plane, op.page.block, op.page.page));
+                        let page = page.expect("just programmed");
+                        (page.torn, page.logical) = (true, Vec::new());
+                    }
+                }
+                let status = if fails { Status::Failed } else { Status::Ok };
+                self.ftl.done(op.id, status, &self.flash, &mut self.out);
+            }
+            Pending::Erase(op) => {
+                let fails = self.rng.chance(self.faults.erase);
+                if fails {
+                    self.flash.tear_erase(op.block);
+                } else {
+                    self.flash.erase(op.block);
+                }
+                let status = if fails { Status::Failed } else { Status::Ok };
+                self.ftl.done(op.id, status, &self.flash, &mut self.out);
+            }
+        }
+    }
+
+    fn units_of(&self, id: OpId) -> Vec<Unit> {
+        self.ftl
+            .program_units(id)
+            .map(|u| Unit {
+                logical: u.logical,
+                data: if u.logical == media::NOBODY { Vec::new() } else { self.ram[u.buffer as usize].clone() },
+                lost: u.lost,
+                note: self.ftl.note(u.logical).map(<[u8]>::to_vec).unwrap_or_default(),
+            })
+            .collect()
+    }
+
+    /// Ends everything that is under way.
+    pub fn drain(&mut self) {
+        let mut steps = 0u64;
+        while self.commands.iter().any(Option::is_some) {
+            self.clock += 1;
+            if !self.end_one() {
+                self.idle();
+            }
+            steps += 1;
+            assert!(steps < 200_000, "commands never end: {:?}", self.commands.iter().flatten().next());
+        }
+    }
+
+    /// Power fails now, and comes back: programs and erases under way are torn, or just done, or not begun.
+    pub fn power_cut(&mut self) {
+        self.cuts += 1;
+        self.clock += 1;
+        self.out = Actions::default();
+        for q in 0..self.queues.len() - 1 {
+            let queue = std::mem::take(&mut self.queues[q]);
+            // One operation works on a die at a time: only the first write can have begun.
+            if let Some(first) = queue.into_iter().find(|p| matches!(p, Pending::Program(_) | Pending::Erase(_))) {
+                let how = self.rng.below(3);
+                match (first, how) {
+                    (Pending::Program(op), 0 | 1) => {
+                        let units = self.units_of(op.id);
+                        self.flash.program(op.page, op.sequence, op.slc, &units, how == 0);
+                    }
+                    (Pending::Erase(op), 0) => self.flash.tear_erase(op.block),
+                    (Pending::Erase(op), 1) => self.flash.erase(op.block),
+                    _ => {}
+                }
+            }
+        }
+        self.queues.iter_mut().for_each(Vec::clear);
+        self.commands.iter_mut().for_each(|c| *c = None);
+        for ram in self.ram.iter_mut().flatten() {
+            *ram = u64::MAX;
+        }
+        let (ftl, _) =
+            Ftl::mount(self.config.clone(), &self.flash, &Streams::new(self.clock)).expect("it mounted before");
+        self.ftl = ftl;
+        self.ftl.plant(self.plant);
+        self.read_all(true);
+    }
+
+    /// Reads the whole drive, and checks it; after a power cut, against what may have survived.
+    pub fn read_all(&mut self, after_cut: bool) {
+        let all = self.sectors();
+        let step = 4 * u64::from(self.config.geometry.unit_bytes) / SECTOR;
+        let mut at = 0;
+        while at < all {
+            let sectors = step.min(all - at);
+            let (found, status) = self.read_now(at, sectors);
+            for (i, value) in found.into_iter().enumerate() {
+                let sector = at as usize + i;
+                match (status, value) {
+                    (Status::Ok, Some(value)) => {
+                        if after_cut {
+                            assert!(
+                                self.forgiven[sector] || self.oracle.may_survive(sector, value),
+                                "after a power cut sector {sector} holds {value}, history {}",
+                                self.oracle.history(sector)
+                            );
+                            self.oracle.settle(sector, value, self.clock);
+                        }
+                        self.forgiven[sector] = false;
+                    }
+                    (Status::Uncorrectable, _) => {
+                        assert!(self.faults.read > 0.0, "sector {sector} cannot be read");
+                        self.forgiven[sector] = true;
+                    }
+                    (status, value) => panic!("sector {sector}: {status:?}, {value:?}"),
+                }
+            }
+            at += sectors;
+        }
+    }
+
+    fn read_now(&mut self, at: u64, sectors: u64) -> (Vec<Option<u64>>, Status) {
+        // Reads are not made to fail here: what cannot be read now is lost.
+        let faults = std::mem::take(&mut self.faults);
+        let request = Request::new(Op::Read, at * SECTOR, sectors * SECTOR);
+        let asked = self.clock;
+        let data = vec![0; sectors as usize];
+        let command = Command { request, asked, data, filled: vec![false; sectors as usize] };
+        self.commands[0] = Some(command);
+        let now = self.now();
+        self.ftl.command(now, Tag(0), &request, &mut self.out);
+        self.probe = Some(None);
+        self.perform();
+        while self.probe == Some(None) {
+            assert!(self.end_one(), "a read never ends");
+        }
+        let answer = self.probe.take().flatten();
+        self.faults = faults;
+        let command = self.commands[0].take().expect("the read");
+        let found = command.data.iter().zip(&command.filled).map(|(v, f)| f.then_some(*v)).collect();
+        (found, answer.unwrap_or(Status::Ok))
+    }
+}
