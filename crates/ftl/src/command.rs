@@ -21,8 +21,6 @@ pub struct Command {
     pub sectors: u64,
     /// Bytes not yet there (read).
     pub left: u64,
-    /// Durable once every slot dirtied up to here is (write with FUA, flush).
-    pub epoch: u64,
     /// Next in the queue it waits in.
     pub next: u32,
 }
@@ -41,7 +39,6 @@ impl Commands {
             first: 0,
             sectors: 0,
             left: 0,
-            epoch: 0,
             next: NIL,
         };
         Commands(vec![none; tags as usize])
@@ -62,15 +59,9 @@ impl Commands {
             first: request.offset / SECTOR,
             sectors: request.bytes / SECTOR,
             left: request.bytes,
-            epoch: 0,
             next: NIL,
         };
         command
-    }
-
-    /// Commands under way.
-    pub fn active(&self) -> impl Iterator<Item = (Tag, &Command)> {
-        self.0.iter().enumerate().filter(|(_, c)| c.active).map(|(i, c)| (Tag(i as u32), c))
     }
 }
 

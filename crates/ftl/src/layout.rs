@@ -146,16 +146,6 @@ impl Layout {
     pub fn block_at(&self, block: u32, position: u32) -> BlockAddr {
         self.page(block, position).block()
     }
-
-    /// The lane block and position whose physical block this is.
-    pub fn find(&self, die: u16, plane: u32, block: u32) -> (u32, u32) {
-        let at = self
-            .positions
-            .iter()
-            .position(|p| p.die == die && (p.first_plane..p.first_plane + self.planes).contains(&plane))
-            .expect("every plane is in a position") as u32;
-        (at / self.per_row * self.blocks + block, at % self.per_row)
-    }
 }
 
 /// Positions in stripe order, those of a lane next to each other.

@@ -14,7 +14,7 @@
 //! * A trim leaves nothing in flash. Its journal page says: "as of sequence T these units are trimmed"; it is issued
 //!   when all programs before T are durable, so that a unit is trimmed exactly if its newest copy is older than T.
 
-mod aged;
+pub mod aged;
 mod blocks;
 mod buffer;
 mod collect;
@@ -50,7 +50,6 @@ use read::Pieces;
 use sequence::Sequence;
 use write::Durable;
 
-pub use aged::Aged;
 pub use buffer::Owner;
 pub use mount::MountReport;
 pub use stats::Stats;
@@ -135,6 +134,23 @@ pub struct Ftl {
     unit_shift: u32,
 }
 
+/// Units of RAM that an instance of `config` moves data through.
+pub fn buffer_count(config: &Config) -> u64 {
+    slots(config, &Layout::new(config))
+}
+
+/// Units that collection may have in flight, a lane: two programs' worth at least.
+fn quota(config: &Config, layout: &Layout) -> u32 {
+    config.collection.copies.max(2 * layout.program_units)
+}
+
+fn slots(config: &Config, layout: &Layout) -> u64 {
+    u64::from(config.buffers.write)
+        + u64::from(config.buffers.read)
+        + u64::from(SYSTEM_SLOTS)
+        + u64::from(layout.lanes) * u64::from(quota(config, layout))
+}
+
 /// Slots for translation units and journal pages on their way to flash.
 const SYSTEM_SLOTS: u32 = 64;
 
@@ -166,12 +182,8 @@ impl Ftl {
         if config.user_units == 0 {
             return fail("the host sees no unit at all".to_owned());
         }
-        let quota = config.collection.copies.max(2 * layout.program_units);
-        let buffers = &config.buffers;
-        let slots = u64::from(buffers.write)
-            + u64::from(buffers.read)
-            + u64::from(SYSTEM_SLOTS)
-            + u64::from(layout.lanes) * u64::from(quota);
+        let quota = quota(&config, &layout);
+        let slots = slots(&config, &layout);
         let system = journal::units(&config) + map_cache::units(&config);
         let all = u64::from(config.user_units) + u64::from(system);
         let physical = u64::from(layout.all_blocks()) * u64::from(layout.block_units);

@@ -90,12 +90,6 @@ impl MapCache {
         (unit < self.user_units).then(|| unit >> self.shift)
     }
 
-    /// Number of the translation unit whose logical unit this is.
-    pub(crate) fn owns(&self, unit: u32) -> Option<u32> {
-        let t = unit.checked_sub(self.first)?;
-        (t < self.state.len() as u32).then_some(t)
-    }
-
     pub(crate) fn translation_of(&self, unit: u32) -> Option<u32> {
         self.translation(unit)
     }
@@ -177,7 +171,7 @@ impl Ftl {
             self.stats.map_hits += 1;
             if in_host {
                 let id = self.start_operation(Kind::MapLookup, t);
-                out.actions.push(Action::MapFetch { id, bytes: LINE });
+                out.actions.push(Action::MapFetch { id, bytes: LINE, store: false });
                 return Ready::After(id);
             }
             return Ready::Now;
@@ -191,7 +185,7 @@ impl Ftl {
 
     /// `unit` has a new place in flash: its translation unit changes, and is brought in if it is not at hand. The
     /// write does not wait for it.
-    pub(crate) fn map_written(&mut self, unit: u32) {
+    pub(crate) fn map_written(&mut self, unit: u32, out: &mut Actions) {
         let cache = self.cache();
         let Some(t) = cache.translation(unit) else { return };
         let state = cache.state[t as usize];
@@ -200,6 +194,9 @@ impl Ftl {
         } else if state & FETCHING == 0 {
             cache.touch(state);
             cache.frames[state as usize].dirty = true;
+            if cache.place == MapPlace::Host {
+                self.move_map(t, LINE, true, out);
+            }
         } else {
             self.operations[OpId(state & !FETCHING)].mask = 1;
         }
@@ -262,7 +259,7 @@ impl Ftl {
         self.cache().insert(t, operation.mask != 0 || status != Status::Ok);
         if self.cache().place == MapPlace::Host {
             let bytes = 1 << self.unit_shift;
-            self.move_map(t, bytes, out);
+            self.move_map(t, bytes, true, out);
         }
         self.wake(operation.waiters, true, out);
         self.unpin(self.layout.block_of(operation.unit), out);
@@ -276,9 +273,9 @@ impl Ftl {
     }
 
     /// `bytes` of the map cross the link; nobody waits for it.
-    fn move_map(&mut self, t: u32, bytes: u32, out: &mut Actions) {
+    fn move_map(&mut self, t: u32, bytes: u32, store: bool, out: &mut Actions) {
         let id = self.start_operation(Kind::MapLookup, t);
-        out.actions.push(Action::MapFetch { id, bytes });
+        out.actions.push(Action::MapFetch { id, bytes, store });
     }
 
     /// Makes the cache fit: what changed is written back. Where no slot is free for that, it stays a little longer.
@@ -292,7 +289,7 @@ impl Ftl {
                 }
                 if self.cache().place == MapPlace::Host {
                     let bytes = 1 << self.unit_shift;
-                    self.move_map(frame.unit, bytes, out);
+                    self.move_map(frame.unit, bytes, false, out);
                 }
             }
             self.cache().drop_oldest();

@@ -321,7 +321,7 @@ impl Ftl {
                 continue;
             }
             let physical = self.physical(room, i);
-            self.settle_slot(slot, physical);
+            self.settle_slot(slot, physical, out);
         }
         self.stats.programs += 1;
         self.blocks.writing(room.block);
@@ -343,7 +343,7 @@ impl Ftl {
 
     /// `slot` is in a program at `physical`: the older copy in flash is superseded.
     #[inline]
-    fn settle_slot(&mut self, slot: u32, physical: u32) {
+    fn settle_slot(&mut self, slot: u32, physical: u32, out: &mut Actions) {
         let (unit, old, owner) = {
             let s = &mut self.slots[slot];
             let old = s.home;
@@ -381,7 +381,7 @@ impl Ftl {
         self.invalidate(old);
         self.journal.written(unit);
         if self.map.is_some() {
-            self.map_written(unit);
+            self.map_written(unit, out);
         }
     }
 

@@ -1,1 +1,55 @@
-//! host
+//! The host's side: drivers, the processor time that they cost, and the interrupts or polls by which they learn of
+//! completions.
+//!
+//! A driver is a state machine without a wire: it says when it has rung a doorbell, is told when an entry or an
+//! interrupt is in the host, and hands itself the ends of requests.
+
+pub mod ahci;
+pub mod config;
+pub mod cores;
+pub mod nvme;
+pub mod requests;
+pub mod vector;
+
+use media::Status;
+use sim::{Lane, Time};
+
+pub use ahci::Ahci;
+pub use config::{AhciConfig, Completion, Config};
+pub use nvme::{Delivery, Entry, Nvme};
+
+/// What a driver waits for: it has processed the completion of a command.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Event {
+    /// The queue pair; zero for AHCI.
+    pub queue: u16,
+    /// The command's number within its queue; for AHCI its slot.
+    pub cid: u16,
+}
+
+/// Number of event lanes of a driver.
+pub const LANES: u8 = 1;
+
+const REAPED: Lane = Lane(0);
+
+/// A command that the driver hands to the device.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Submission {
+    /// The command's number within its queue; for AHCI its slot.
+    pub cid: u16,
+    /// When the driver writes the doorbell.
+    pub at: Time,
+    /// The core had nothing else to do first.
+    pub prompt: bool,
+}
+
+/// A request that has ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Completed {
+    /// The request.
+    pub io: u32,
+    /// How it ended; of several commands, the first that did not end well.
+    pub status: Status,
+    /// When the driver rang the doorbell, for its last command if there were several: submission latency ends here.
+    pub submitted: Time,
+}

@@ -1,1 +1,11 @@
-//! machine
+//! Machines: system files, the composition of parts they describe, and runs of workloads on them.
+
+pub mod compose;
+pub mod fast;
+pub mod front;
+mod machine;
+pub mod system;
+pub mod verify;
+
+pub use machine::{Completion, Machine};
+pub use system::System;

@@ -92,6 +92,8 @@ pub enum Action {
         id: OpId,
         /// Bytes that cross the link.
         bytes: u32,
+        /// Towards the host's memory, else from it.
+        store: bool,
     },
     /// There is buffer space for the write `tag`: bring its data.
     Ready {

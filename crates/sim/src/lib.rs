@@ -4,6 +4,7 @@
 
 pub mod energy;
 pub mod histogram;
+pub mod permutation;
 pub mod queue;
 pub mod rng;
 pub mod time;
@@ -12,6 +13,7 @@ pub mod units;
 
 pub use energy::Energy;
 pub use histogram::Histogram;
+pub use permutation::Permutation;
 pub use queue::{EventQueue, Lane, Schedule};
 pub use rng::{Rng, Streams};
 pub use time::Time;

@@ -78,7 +78,7 @@ impl Rng {
             let (x, y) = (2.0 * self.unit() - 1.0, 2.0 * self.unit() - 1.0);
             let s = x * x + y * y;
             if s > 0.0 && s < 1.0 {
-                return x * (-2.0 * s.ln() / s).sqrt();
+                return x * libm::sqrt(-2.0 * libm::log(s) / s);
             }
         }
     }

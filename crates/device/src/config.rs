@@ -1,0 +1,134 @@
+//! What a controller is made of.
+
+use media::Op;
+use sim::Time;
+
+/// A storage controller's front end.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Config {
+    /// Commands in the controller at a time, from fetch to completion: 1 to 65,535. (SATA: at most 32, the tags of
+    /// native command queuing.)
+    pub max_commands: u32,
+    /// NVMe: submission queue entries read from the host at once, 1 and up.
+    pub fetch_burst: u32,
+    /// NVMe: which queue is served next.
+    pub arbitration: Arbitration,
+    /// NVMe: commands taken from a queue before the next has its turn (Arbitration Burst: a power of two up to 64);
+    /// `None` is no limit.
+    pub arbitration_burst: Option<u32>,
+    /// NVMe: priority class of each submission queue as the host created it (QPRIO), counted in weighted round robin
+    /// only. Queues beyond the list are medium, as Linux creates all of its queues.
+    pub priorities: Vec<Priority>,
+    /// NVMe: interrupts held back until several completions can be told at once (Feature 08h); `None` is off, as after
+    /// a reset.
+    pub coalescing: Option<Coalescing>,
+    /// NVMe: bytes of a memory page of the host (CC.MPS; 4096 on most). A transfer of more than two pages has a list of
+    /// their addresses, 8 bytes each, that the controller reads first.
+    pub host_page: u32,
+    /// What the controller's processors do for a command.
+    pub firmware: Firmware,
+    /// Bytes a second of the controller's DRAM, through which a command's data passes (written and read: twice its
+    /// bytes); `None` where buffers are SRAM or fast enough not to matter.
+    pub dram_bandwidth: Option<u64>,
+}
+
+impl Default for Config {
+    fn default() -> Self {
+        Config {
+            // Assumed: more than hosts commonly keep outstanding, less than a queue can hold.
+            max_commands: 512,
+            // Assumed: a cache line of entries' worth several times over; one fetch is then one PCIe read of 512 bytes.
+            fetch_burst: 8,
+            arbitration: Arbitration::RoundRobin,
+            // Assumed: drives recommend 1 to 8 commands (Identify Controller, RAB).
+            arbitration_burst: Some(8),
+            priorities: Vec::new(),
+            coalescing: None,
+            host_page: 4096,
+            firmware: Firmware::default(),
+            dram_bandwidth: None,
+        }
+    }
+}
+
+/// How queues share the controller (NVM Express Base Specification 2.0, 3.4.4).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Arbitration {
+    /// Queue after queue.
+    RoundRobin,
+    /// Urgent queues first; then the classes by weight, queue after queue within a class.
+    WeightedRoundRobin {
+        /// Commands of high-priority queues a round (1 to 256; Arbitration feature, HPW + 1).
+        high: u32,
+        /// Commands of medium-priority queues a round.
+        medium: u32,
+        /// Commands of low-priority queues a round.
+        low: u32,
+    },
+}
+
+/// Priority class of a submission queue.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Priority {
+    /// Before all others.
+    Urgent,
+    /// Weighted.
+    High,
+    /// Weighted.
+    Medium,
+    /// Weighted.
+    Low,
+}
+
+/// Interrupt coalescing (NVM Express Base Specification 2.0, Feature 08h), for each interrupt vector.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Coalescing {
+    /// Completions that make an interrupt: 2 to 256 (the feature's THR + 1; THR 0 is no coalescing).
+    pub threshold: u32,
+    /// Longest delay of an interrupt: the feature's TIME x 100 us, not zero.
+    pub time: Time,
+}
+
+/// Processor time a command. Zero is hardware that does it in passing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Firmware {
+    /// Processors that share the work, first come first served.
+    pub cores: u32,
+    /// Decoding a read.
+    pub read: Time,
+    /// Decoding a write.
+    pub write: Time,
+    /// Decoding a trim.
+    pub trim: Time,
+    /// Decoding a flush.
+    pub flush: Time,
+    /// Ending a command of any kind.
+    pub complete: Time,
+}
+
+impl Default for Firmware {
+    /// Assumed: a few hundred instructions a command on processors of about 1 GHz, completions by hardware.
+    fn default() -> Self {
+        Firmware {
+            cores: 2,
+            read: Time::from_ns(700),
+            write: Time::from_ns(700),
+            trim: Time::from_us(2),
+            flush: Time::from_us(1),
+            complete: Time::ZERO,
+        }
+    }
+}
+
+impl Firmware {
+    /// Time of decoding a command.
+    #[inline]
+    pub const fn decode(&self, op: Op) -> Time {
+        match op {
+            Op::Read => self.read,
+            Op::Write => self.write,
+            Op::Trim => self.trim,
+            Op::Flush => self.flush,
+        }
+    }
+}

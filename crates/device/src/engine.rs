@@ -1,0 +1,245 @@
+//! What every front end has: commands by tag, the processors that decode and end them, and the memory that their data
+//! passes through.
+
+use media::{Op, Request, Status, Tag};
+use sim::{Schedule, Time, Track};
+
+use crate::pool::Pool;
+use crate::{Config, DECODED, ENDED, Event, Firmware};
+
+/// No tag.
+pub(crate) const NONE: u16 = u16::MAX;
+
+/// How far a command is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum State {
+    Free,
+    /// Taken from the host, not decoded.
+    Admitted,
+    /// With the translation layer.
+    Running,
+    /// Its end is known.
+    Ended,
+}
+
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Command {
+    pub request: Request,
+    /// Bytes of its data that were sent to the host or called for so far.
+    moved: u64,
+    /// When the last of them has left.
+    sent: Time,
+    pub queue: u16,
+    pub cid: u16,
+    /// Tag of the command that was fetched together with it.
+    pub next: u16,
+    pub status: Status,
+    state: State,
+}
+
+/// Memory that data passes through: written, then read.
+#[derive(Clone, Debug)]
+struct Dram {
+    port: Pool,
+    rate: u64,
+    /// Bytes and time of the last transfer: most are alike.
+    last: (u64, Time),
+}
+
+/// Commands, processors and memory of a controller.
+#[derive(Clone, Debug)]
+pub(crate) struct Engine {
+    commands: Vec<Command>,
+    firmware: Pool,
+    costs: Firmware,
+    dram: Option<Dram>,
+}
+
+impl Engine {
+    pub fn new(config: &Config) -> Engine {
+        let commands = config.max_commands;
+        assert!((1..=u32::from(NONE)).contains(&commands), "{commands} commands, expected 1 to 65535");
+        let command = Command {
+            request: Request::flush(),
+            moved: 0,
+            sent: Time::ZERO,
+            queue: 0,
+            cid: 0,
+            next: NONE,
+            status: Status::Ok,
+            state: State::Free,
+        };
+        Engine {
+            commands: vec![command; commands as usize],
+            firmware: Pool::new(config.firmware.cores),
+            costs: config.firmware,
+            dram: config.dram_bandwidth.map(|rate| Dram { port: Pool::new(1), rate, last: (0, Time::ZERO) }),
+        }
+    }
+
+    /// Commands at a time.
+    pub fn capacity(&self) -> u16 {
+        self.commands.len() as u16
+    }
+
+    #[inline]
+    pub fn command(&self, tag: u16) -> &Command {
+        &self.commands[tag as usize]
+    }
+
+    #[inline]
+    pub fn chain(&mut self, tag: u16, next: u16) {
+        self.commands[tag as usize].next = next;
+    }
+
+    #[inline]
+    pub fn admit(&mut self, tag: u16, queue: u16, cid: u16, request: Request) {
+        let command = &mut self.commands[tag as usize];
+        assert!(command.state == State::Free, "tag {tag} is in use");
+        *command = Command {
+            request,
+            moved: 0,
+            sent: Time::ZERO,
+            queue,
+            cid,
+            next: NONE,
+            status: Status::Ok,
+            state: State::Admitted,
+        };
+    }
+
+    /// Ending a command takes no processor's time: only decoding does.
+    #[inline]
+    pub fn ends_free(&self) -> bool {
+        self.costs.complete == Time::ZERO
+    }
+
+    /// Has a processor decode the command. True if that takes no time and no event will follow.
+    #[inline]
+    pub fn decode(&mut self, now: Time, tag: u16, s: &mut impl Schedule<Event>) -> bool {
+        if self.costs.decode(self.commands[tag as usize].request.op) == Time::ZERO {
+            return true;
+        }
+        self.decode_at(now, tag, s);
+        false
+    }
+
+    /// Has a processor decode the command that is there at `at`. If that is later than now, nothing may be decoded or
+    /// ended by a processor that is there before it.
+    #[inline]
+    pub fn decode_at(&mut self, at: Time, tag: u16, s: &mut impl Schedule<Event>) {
+        let op = self.commands[tag as usize].request.op;
+        let work = self.firmware.take(at, self.costs.decode(op));
+        s.span(Track(work.server), name(op), work.from, work.to);
+        s.at(DECODED, work.to, Event::Decoded(tag));
+    }
+
+    /// The command goes to the translation layer.
+    #[inline]
+    pub fn run(&mut self, tag: u16) -> &Command {
+        let command = &mut self.commands[tag as usize];
+        assert!(command.state == State::Admitted, "tag {tag} is decoded in state {:?}", command.state);
+        command.state = State::Running;
+        command
+    }
+
+    /// `bytes` of the command's data are to move now; returns when the controller's memory has passed them.
+    #[inline]
+    pub fn stage(&mut self, now: Time, tag: u16, op: Op, bytes: u64, s: &mut impl Schedule<Event>) -> Time {
+        let command = &mut self.commands[tag as usize];
+        assert!(command.state == State::Running, "data for tag {tag} in state {:?}", command.state);
+        assert!(command.request.op == op, "data of a {op:?} for tag {tag}, a {:?}", command.request.op);
+        command.moved += bytes;
+        assert!(command.moved <= command.request.bytes, "{} bytes of data for {:?}", command.moved, command.request);
+        let Some(dram) = &mut self.dram else { return now };
+        if dram.last.0 != bytes {
+            dram.last = (bytes, Time::of_transfer(2 * bytes, dram.rate));
+        }
+        let work = dram.port.take(now, dram.last.1);
+        s.span(Track(self.costs.cores), name(op), work.from, work.to);
+        work.to
+    }
+
+    /// The data that was last staged has left at `at`.
+    #[inline]
+    pub fn sent(&mut self, tag: u16, at: Time) {
+        let command = &mut self.commands[tag as usize];
+        command.sent = command.sent.max(at);
+    }
+
+    /// The translation layer is done. Returns when the host can be told.
+    #[inline]
+    pub fn complete(&mut self, now: Time, tag: u16, status: Status, s: &mut impl Schedule<Event>) -> Time {
+        let command = &mut self.commands[tag as usize];
+        assert!(command.state == State::Running, "tag {tag} completes in state {:?}", command.state);
+        let whole = matches!(command.request.op, Op::Trim | Op::Flush) || command.moved == command.request.bytes;
+        assert!(whole || status != Status::Ok, "{} bytes of data moved for {:?}", command.moved, command.request);
+        command.state = State::Ended;
+        command.status = status;
+        let sent = command.sent;
+        if self.costs.complete == Time::ZERO {
+            return sent.max(now);
+        }
+        let work = self.firmware.take(now, self.costs.complete);
+        s.span(Track(work.server), "complete", work.from, work.to);
+        sent.max(work.to)
+    }
+
+    /// The host is to be told at `at`.
+    #[inline]
+    pub fn end_at(&mut self, tag: u16, at: Time, s: &mut impl Schedule<Event>) {
+        s.at(ENDED, at, Event::Ended(tag));
+    }
+
+    /// The host is told; the tag is free.
+    #[inline]
+    pub fn release(&mut self, tag: u16) -> &Command {
+        let command = &mut self.commands[tag as usize];
+        assert!(command.state == State::Ended, "tag {tag} is released in state {:?}", command.state);
+        command.state = State::Free;
+        command
+    }
+
+    /// Names of what shows on a timeline: processors, then memory.
+    pub fn tracks(&self) -> Vec<String> {
+        let firmware = (0..self.costs.cores).map(|core| format!("firmware {core}"));
+        firmware.chain(self.dram.iter().map(|_| "dram".to_owned())).collect()
+    }
+
+    /// Every track and its busy time until `now`.
+    pub fn busy(&self, now: Time) -> Vec<(String, Time)> {
+        let dram = self.dram.iter().flat_map(|dram| dram.port.busy(now));
+        self.tracks().into_iter().zip(self.firmware.busy(now).chain(dram)).collect()
+    }
+
+    pub fn power_cut(&mut self, now: Time) {
+        for command in &mut self.commands {
+            command.state = State::Free;
+        }
+        self.firmware.power_cut(now);
+        if let Some(dram) = &mut self.dram {
+            dram.port.power_cut(now);
+        }
+    }
+}
+
+/// A command's name on a timeline.
+#[inline]
+fn name(op: Op) -> &'static str {
+    match op {
+        Op::Read => "read",
+        Op::Write => "write",
+        Op::Trim => "trim",
+        Op::Flush => "flush",
+    }
+}
+
+/// The tag of a command, as the translation layer knows it.
+///
+/// # Panics
+/// If it is none of this controller's.
+#[inline]
+pub(crate) fn index(tag: Tag) -> u16 {
+    assert!(tag.0 < u32::from(NONE), "{tag:?} is no command of this controller");
+    tag.0 as u16
+}

@@ -1,0 +1,433 @@
+//! An NVMe controller: submission and completion queues in the host's memory, doorbells, arbitration, interrupts.
+
+use media::{Op, Request, SECTOR, Status, Tag};
+use sim::{Schedule, Time};
+
+use crate::arbiter::Arbiter;
+use crate::engine::{Engine, NONE, index};
+use crate::{ARRIVED, COALESCED, Coalescing, Config, Event, FETCHED};
+
+/// Bytes of an address in a list of memory pages (4.1.1).
+const PAGE_ADDRESS: u64 = 8;
+/// Bytes of a range of Dataset Management (NVM Command Set Specification 1.0, 3.2.3), and the most that it covers.
+const RANGE: u64 = 16;
+const RANGE_MAX: u64 = u32::MAX as u64 * SECTOR;
+
+/// Submission queue entries to read: `count` of them from `index` on, round the end of the ring.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Fetch {
+    /// The queue pair.
+    pub queue: u16,
+    /// First entry.
+    pub index: u16,
+    /// How many.
+    pub count: u16,
+}
+
+/// A completion queue entry.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Completion {
+    /// The command's number within its queue.
+    pub cid: u16,
+    /// The submission queue's head: entries before it are free for reuse.
+    pub sq_head: u16,
+    /// Differs from what the place held before: the entry is new.
+    pub phase: bool,
+    /// How the command ended.
+    pub status: Status,
+}
+
+/// A completion queue entry and where it goes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Posted {
+    /// The queue pair.
+    pub queue: u16,
+    /// The place in the completion queue.
+    pub index: u16,
+    /// The entry.
+    pub entry: Completion,
+    /// An interrupt follows it.
+    pub interrupt: bool,
+}
+
+/// The controller's side of a queue pair.
+#[derive(Clone, Debug)]
+struct Pair {
+    /// Next submission queue entry to fetch, and the first that is not there yet.
+    sq_head: u16,
+    sq_tail: u16,
+    /// Next place in the completion queue, and the first that the host has not freed yet.
+    cq_tail: u16,
+    cq_head: u16,
+    phase: bool,
+    /// Completions that no interrupt has told yet.
+    untold: u32,
+    epoch: u16,
+}
+
+const EMPTY: Pair = Pair { sq_head: 0, sq_tail: 0, cq_tail: 0, cq_head: 0, phase: true, untold: 0, epoch: 0 };
+
+/// An NVMe controller.
+#[derive(Clone, Debug)]
+pub struct Nvme {
+    engine: Engine,
+    pairs: Vec<Pair>,
+    /// Entries of each queue.
+    depth: u16,
+    free: Vec<u16>,
+    arbiter: Arbiter,
+    fetch_burst: u32,
+    /// Interrupts are on: the host does not poll.
+    interrupts: bool,
+    coalescing: Option<Coalescing>,
+    host_page: u64,
+    interrupts_sent: u64,
+    /// How far the end of a command that is not yet here is away at least; see [`complete`](Nvme::complete).
+    horizon: Time,
+    /// Half the tags.
+    room_half: usize,
+    /// Commands that are not decoded and wait for an event to be.
+    undecoded: u32,
+    /// Commands that will be posted by an event.
+    unposted: u32,
+    /// Commands in the controller that are not reads.
+    others: u32,
+    /// Every step is an event: see [`stepwise`](Nvme::stepwise).
+    stepwise: bool,
+}
+
+impl Nvme {
+    /// A controller with `pairs` queue pairs of `depth` entries, created by a host that wants `interrupts` or polls; it
+    /// cannot learn anything from the host in less than `round_trip`.
+    ///
+    /// # Panics
+    /// If the configuration is none that the specification has.
+    pub fn new(config: &Config, pairs: u16, depth: u16, interrupts: bool, round_trip: Time) -> Nvme {
+        assert!(pairs > 0, "a controller without queues");
+        assert!(depth >= 2, "a queue of {depth} entries, expected 2 and more");
+        assert!(config.fetch_burst > 0, "a fetch burst of no entries");
+        assert!(config.host_page.is_power_of_two(), "a memory page of {} bytes", config.host_page);
+        if let Some(Coalescing { threshold, time }) = config.coalescing {
+            let fits = (2..=256).contains(&threshold) && time > Time::ZERO;
+            assert!(fits, "coalescing of {threshold} completions in {time}, expected 2 to 256 in more than 0s");
+        }
+        Nvme {
+            engine: Engine::new(config),
+            pairs: vec![EMPTY; pairs as usize],
+            depth,
+            free: (0..config.max_commands as u16).rev().collect(),
+            arbiter: Arbiter::new(config.arbitration, config.arbitration_burst, &config.priorities, pairs),
+            fetch_burst: config.fetch_burst,
+            interrupts,
+            coalescing: config.coalescing,
+            host_page: u64::from(config.host_page),
+            interrupts_sent: 0,
+            horizon: Nvme::horizon(config, round_trip),
+            room_half: config.max_commands as usize / 2,
+            undecoded: 0,
+            unposted: 0,
+            others: 0,
+            stepwise: false,
+        }
+    }
+
+    /// The least time from a doorbell to the end of a command that is not a read.
+    fn horizon(config: &Config, round_trip: Time) -> Time {
+        let firmware = config.firmware;
+        round_trip + firmware.flush.min(round_trip + firmware.write.min(firmware.trim))
+    }
+
+    /// Makes an event of every step, also of those that can be foreseen. The result is the same, later: this is what
+    /// the shortcuts are tested against.
+    pub fn stepwise(&mut self) {
+        self.stepwise = true;
+    }
+
+    /// True if a command that comes now is fetched at once: nothing waits before it and there is room.
+    #[inline]
+    pub fn at_once(&self) -> bool {
+        self.arbiter.waiting() == 0 && !self.free.is_empty() && !self.stepwise
+    }
+
+    /// True if commands wait to be fetched.
+    #[inline]
+    pub fn waits(&self) -> bool {
+        self.arbiter.waiting() > 0
+    }
+
+    /// The host has written the submission queue's tail doorbell.
+    #[inline]
+    pub fn doorbell(&mut self, queue: u16, tail: u16) {
+        assert!(tail < self.depth, "a doorbell value of {tail} for a queue of {} entries", self.depth);
+        let pair = &mut self.pairs[queue as usize];
+        let new = if tail >= pair.sq_tail { tail - pair.sq_tail } else { tail + (self.depth - pair.sq_tail) };
+        pair.sq_tail = tail;
+        self.arbiter.add(queue, u32::from(new));
+    }
+
+    /// The next entries to read, if any wait and there is room for them.
+    #[inline]
+    pub fn fetch(&mut self) -> Option<Fetch> {
+        let room = (self.free.len() as u32).min(self.fetch_burst);
+        let (queue, count) = self.arbiter.next(room)?;
+        let pair = &mut self.pairs[queue as usize];
+        let index = pair.sq_head;
+        let head = u32::from(index) + count;
+        let depth = u32::from(self.depth);
+        pair.sq_head = (if head >= depth { head - depth } else { head }) as u16;
+        Some(Fetch { queue, index, count: count as u16 })
+    }
+
+    /// Instead of [`doorbell`](Self::doorbell) and [`fetch`](Self::fetch), where a command comes
+    /// [`at_once`](Self::at_once): the entry to read.
+    #[inline]
+    pub fn fetch_at_once(&mut self, queue: u16, tail: u16) -> Fetch {
+        let pair = &mut self.pairs[queue as usize];
+        let index = pair.sq_head;
+        debug_assert!(index == pair.sq_tail && tail == if index + 1 == self.depth { 0 } else { index + 1 });
+        (pair.sq_head, pair.sq_tail) = (tail, tail);
+        Fetch { queue, index, count: 1 }
+    }
+
+    /// The only entry of a fetch arrives at `at`: it is `cid` and asks `request`. `first` says that no entry that is
+    /// known of later can arrive earlier.
+    ///
+    /// If so, and if no other work of the processors can come before it, it is decoded on the spot.
+    #[inline]
+    pub fn admit_one(
+        &mut self,
+        queue: u16,
+        at: Time,
+        first: bool,
+        (cid, request): (u16, Request),
+        s: &mut impl Schedule<Event>,
+    ) {
+        let tag = self.take(queue, cid, request);
+        if first && self.undecoded == 0 && self.engine.ends_free() && self.list(&request) == 0 {
+            self.engine.decode_at(at, tag, s);
+        } else {
+            self.undecoded += 1;
+            s.at(FETCHED, at, Event::Fetched(tag));
+        }
+    }
+
+    /// The entries of `fetch` arrive at `at`; `entry` reads one: its number and what it asks.
+    pub fn admit(
+        &mut self,
+        fetch: Fetch,
+        at: Time,
+        entry: impl Fn(u16) -> (u16, Request),
+        s: &mut impl Schedule<Event>,
+    ) {
+        let (mut first, mut last, mut place) = (NONE, NONE, fetch.index);
+        for _ in 0..fetch.count {
+            let (cid, request) = entry(place);
+            let tag = self.take(fetch.queue, cid, request);
+            if first == NONE {
+                first = tag;
+            } else {
+                self.engine.chain(last, tag);
+            }
+            last = tag;
+            place = if place + 1 == self.depth { 0 } else { place + 1 };
+        }
+        self.undecoded += u32::from(fetch.count);
+        s.at(FETCHED, at, Event::Fetched(first));
+    }
+
+    /// Gives a command a tag.
+    #[inline]
+    fn take(&mut self, queue: u16, cid: u16, request: Request) -> u16 {
+        let tag = self.free.pop().expect("room was counted");
+        self.engine.admit(tag, queue, cid, request);
+        self.others += u32::from(request.op != Op::Read);
+        tag
+    }
+
+    /// Bytes of the list that a command points to: addresses of its data, ranges to trim.
+    #[inline]
+    fn list(&self, request: &Request) -> u32 {
+        let bytes = match request.op {
+            Op::Read | Op::Write if request.bytes <= 2 * self.host_page => 0,
+            Op::Read | Op::Write => (request.bytes.div_ceil(self.host_page) - 1) * PAGE_ADDRESS,
+            Op::Trim => request.bytes.div_ceil(RANGE_MAX) * RANGE,
+            Op::Flush => 0,
+        };
+        bytes as u32
+    }
+
+    /// The command that was fetched after this one, if any, and the bytes of the list that this one points to and that
+    /// must be read before it can be decoded.
+    #[inline]
+    pub fn fetched(&self, tag: u16) -> (Option<u16>, u32) {
+        let command = self.engine.command(tag);
+        ((command.next != NONE).then_some(command.next), self.list(&command.request))
+    }
+
+    /// The list of the command arrives at `at`.
+    pub fn listed(&mut self, tag: u16, at: Time, s: &mut impl Schedule<Event>) {
+        s.at(FETCHED, at, Event::Listed(tag));
+    }
+
+    /// All of the command is here. True if it goes to the translation layer at once; else [`Event::Decoded`] follows.
+    #[inline]
+    pub fn decode(&mut self, now: Time, tag: u16, s: &mut impl Schedule<Event>) -> bool {
+        self.undecoded -= 1;
+        self.engine.decode(now, tag, s)
+    }
+
+    /// The command goes to the translation layer: its queue, its number there and what it asks.
+    #[inline]
+    pub fn run(&mut self, tag: u16) -> (u16, u16, Request) {
+        let command = self.engine.run(tag);
+        (command.queue, command.cid, command.request)
+    }
+
+    /// `bytes` more of a read's data are to be sent now. Returns the command and when its memory has passed them.
+    #[inline]
+    pub fn data(&mut self, now: Time, tag: Tag, bytes: u32, s: &mut impl Schedule<Event>) -> (u16, Time) {
+        let tag = index(tag);
+        (tag, self.engine.stage(now, tag, Op::Read, u64::from(bytes), s))
+    }
+
+    /// The read's data that was last to be sent has left at `at`.
+    #[inline]
+    pub fn sent(&mut self, tag: u16, at: Time) {
+        self.engine.sent(tag, at);
+    }
+
+    /// A write's data is to be brought now: the command, how many bytes, and when its memory has passed them.
+    #[inline]
+    pub fn ready(&mut self, now: Time, tag: Tag, s: &mut impl Schedule<Event>) -> (u16, u64, Time) {
+        let tag = index(tag);
+        let bytes = self.engine.command(tag).request.bytes;
+        (tag, bytes, self.engine.stage(now, tag, Op::Write, bytes, s))
+    }
+
+    /// A write's data is in the controller at `at`.
+    #[inline]
+    pub fn arrives(&mut self, tag: u16, at: Time, s: &mut impl Schedule<Event>) {
+        s.at(ARRIVED, at, Event::Arrived(tag));
+    }
+
+    /// The translation layer is done. Returns the command and when its completion is to be posted, if that is to be
+    /// done on the spot; else [`Event::Ended`] follows.
+    ///
+    /// A completion that is due later is posted on the spot where nothing can come before it: only reads are in the
+    /// controller, whose data leaves in order; nothing else that is not here yet can end before; and nobody waits for
+    /// the tag.
+    #[inline]
+    pub fn complete(
+        &mut self,
+        now: Time,
+        tag: Tag,
+        status: Status,
+        s: &mut impl Schedule<Event>,
+    ) -> Option<(u16, Time)> {
+        let tag = index(tag);
+        let end = self.engine.complete(now, tag, status, s);
+        let foreseen = end <= now + self.horizon
+            && self.others == 0
+            && self.unposted == 0
+            && self.engine.ends_free()
+            && self.free.len() >= self.room_half
+            && !self.stepwise;
+        if end == now || foreseen {
+            return Some((tag, end));
+        }
+        self.unposted += 1;
+        self.engine.end_at(tag, end, s);
+        None
+    }
+
+    /// The time to post the command's completion has come.
+    pub fn ended(&mut self) {
+        self.unposted -= 1;
+    }
+
+    /// The command's completion is written at `at`, now or soon, and its tag is free.
+    #[inline]
+    pub fn post(&mut self, at: Time, tag: u16, s: &mut impl Schedule<Event>) -> Posted {
+        let command = self.engine.release(tag);
+        let (queue, cid, status) = (command.queue, command.cid, command.status);
+        self.others -= u32::from(command.request.op != Op::Read);
+        self.free.push(tag);
+        let pair = &mut self.pairs[queue as usize];
+        let place = pair.cq_tail;
+        let entry = Completion { cid, sq_head: pair.sq_head, phase: pair.phase, status };
+        pair.cq_tail += 1;
+        if pair.cq_tail == self.depth {
+            pair.cq_tail = 0;
+            pair.phase = !pair.phase;
+        }
+        assert!(pair.cq_tail != pair.cq_head, "completion queue {queue} overflows");
+        let interrupt = self.interrupts && self.tell(at, queue, s);
+        self.interrupts_sent += u64::from(interrupt);
+        Posted { queue, index: place, entry, interrupt }
+    }
+
+    /// Counts a completion. True if an interrupt is due.
+    #[inline]
+    fn tell(&mut self, at: Time, queue: u16, s: &mut impl Schedule<Event>) -> bool {
+        let Some(Coalescing { threshold, time }) = self.coalescing else { return true };
+        let pair = &mut self.pairs[queue as usize];
+        pair.untold += 1;
+        if pair.untold >= threshold {
+            pair.untold = 0;
+            pair.epoch = pair.epoch.wrapping_add(1);
+            return true;
+        }
+        if pair.untold == 1 {
+            s.at(COALESCED, at + time, Event::Coalesced { queue, epoch: pair.epoch });
+        }
+        false
+    }
+
+    /// The aggregation time that began in `epoch` is over. True if an interrupt is due.
+    pub fn coalesced(&mut self, queue: u16, epoch: u16) -> bool {
+        let pair = &mut self.pairs[queue as usize];
+        let due = pair.epoch == epoch && pair.untold > 0;
+        if due {
+            pair.untold = 0;
+            pair.epoch = pair.epoch.wrapping_add(1);
+            self.interrupts_sent += 1;
+        }
+        due
+    }
+
+    /// The host has written the completion queue's head doorbell. If it has seen everything, no interrupt is owed.
+    #[inline]
+    pub fn seen(&mut self, queue: u16, head: u16) {
+        let pair = &mut self.pairs[queue as usize];
+        pair.cq_head = head;
+        if head == pair.cq_tail && pair.untold > 0 {
+            pair.untold = 0;
+            pair.epoch = pair.epoch.wrapping_add(1);
+        }
+    }
+
+    /// Interrupts sent so far.
+    pub fn interrupts_sent(&self) -> u64 {
+        self.interrupts_sent
+    }
+
+    /// Names of what shows on a timeline.
+    pub fn tracks(&self) -> Vec<String> {
+        self.engine.tracks()
+    }
+
+    /// Every processor and memory, and its busy time until `now`.
+    pub fn busy(&self, now: Time) -> Vec<(String, Time)> {
+        self.engine.busy(now)
+    }
+
+    /// Commands, queues and doorbells are gone; the queues are created anew, empty.
+    pub fn power_cut(&mut self, now: Time) {
+        self.engine.power_cut(now);
+        self.pairs.fill(EMPTY);
+        self.arbiter.clear();
+        self.free.clear();
+        self.free.extend((0..self.engine.capacity()).rev());
+        (self.undecoded, self.unposted, self.others) = (0, 0, 0);
+    }
+}

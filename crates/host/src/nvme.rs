@@ -1,0 +1,364 @@
+//! An NVMe driver in the manner of Linux's nvme-pci: a queue pair for each core as far as they go, a command number
+//! for each place in a queue, an interrupt vector for each queue pair.
+
+use media::{Request, Status};
+use sim::{Schedule, Time};
+
+use crate::cores::Cores;
+use crate::requests::{NOBODY, Requests, Waiting};
+use crate::vector::{Run, Vector};
+use crate::{Completed, Completion, Config, Event, REAPED, Submission};
+
+/// A completion queue entry, as the controller writes it into the host's memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Entry {
+    /// The command's number within its queue.
+    pub cid: u16,
+    /// The submission queue's head.
+    pub sq_head: u16,
+    /// Differs from what the place held before: the entry is new.
+    pub phase: bool,
+    /// How the command ended.
+    pub status: Status,
+}
+
+/// A completion queue entry on its way.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Delivery {
+    /// The queue pair.
+    pub queue: u16,
+    /// The place in its completion queue.
+    pub index: u16,
+    /// The entry.
+    pub entry: Entry,
+    /// When it is in memory.
+    pub visible: Time,
+    /// When the interrupt that follows it arrives, if one does.
+    pub interrupt: Option<Time>,
+}
+
+/// A place in a completion queue.
+#[derive(Clone, Copy, Debug)]
+struct Place {
+    entry: Entry,
+    /// When the entry is in memory.
+    visible: Time,
+}
+
+/// A command in the device.
+#[derive(Clone, Copy, Debug)]
+struct Command {
+    request: Request,
+    /// When its doorbell was written.
+    submitted: Time,
+    io: u32,
+    core: u16,
+    status: Status,
+    state: State,
+}
+
+/// What a place for a command holds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum State {
+    Free,
+    /// All of a request that found its place at once.
+    Whole,
+    /// Of a request that is kept track of.
+    Part,
+}
+
+#[derive(Clone, Debug)]
+struct Pair {
+    /// Numbers that no command in the device has.
+    free: Vec<u16>,
+    waiting: Waiting,
+    commands: Vec<Command>,
+    /// The submission queue: command numbers; its tail, and its head as last told by the controller.
+    sq: Vec<u16>,
+    sq_tail: u16,
+    sq_head: u16,
+    /// The completion queue, its head, and the phase of a new entry.
+    cq: Vec<Place>,
+    cq_head: u16,
+    phase: bool,
+    vector: Vector,
+}
+
+/// What the driver has seen of a completion queue.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Seen {
+    /// The new head of the queue.
+    pub head: u16,
+    /// When the driver writes it to the head doorbell.
+    pub at: Time,
+}
+
+/// An NVMe driver.
+#[derive(Clone, Debug)]
+pub struct Nvme {
+    cores: Cores,
+    requests: Requests,
+    pairs: Vec<Pair>,
+    /// There are fewer queue pairs than cores.
+    shared: bool,
+    depth: u16,
+    submit: Time,
+    complete: Time,
+    completion: Completion,
+    waited: u64,
+}
+
+impl Pair {
+    fn new(depth: u16, core: u16) -> Pair {
+        let command = Command {
+            request: Request::flush(),
+            submitted: Time::ZERO,
+            io: 0,
+            core: 0,
+            status: Status::Ok,
+            state: State::Free,
+        };
+        let entry = Entry { cid: 0, sq_head: 0, phase: false, status: Status::Ok };
+        Pair {
+            free: (0..depth - 1).rev().collect(),
+            waiting: NOBODY,
+            commands: vec![command; depth as usize - 1],
+            sq: vec![0; depth as usize],
+            sq_tail: 0,
+            sq_head: 0,
+            cq: vec![Place { entry, visible: Time::ZERO }; depth as usize],
+            cq_head: 0,
+            phase: true,
+            vector: Vector::new(core),
+        }
+    }
+
+    /// Processes the entry at the completion queue's head, which is new.
+    #[inline]
+    fn take(
+        &mut self,
+        now: Time,
+        queue: u16,
+        run: &mut Run,
+        cost: Time,
+        cores: &mut Cores,
+        s: &mut impl Schedule<Event>,
+    ) {
+        let Place { entry, visible } = self.cq[self.cq_head as usize];
+        let command = &mut self.commands[entry.cid as usize];
+        command.status = entry.status;
+        run.at = run.at.max(visible);
+        let done = self.vector.complete(now, run, (command.core, cost), cores, s);
+        s.at(REAPED, done, Event { queue, cid: entry.cid });
+        self.sq_head = entry.sq_head;
+        self.cq_head += 1;
+        if self.cq_head as usize == self.cq.len() {
+            self.cq_head = 0;
+            self.phase = !self.phase;
+        }
+    }
+
+    fn reset(&mut self, core: u16) {
+        *self = Pair::new(self.sq.len() as u16, core);
+    }
+}
+
+impl Nvme {
+    /// An idle host with its queues created.
+    ///
+    /// # Panics
+    /// If the configuration is none that the specification has.
+    pub fn new(config: &Config) -> Nvme {
+        let (pairs, depth, cores) = (config.queue_pairs, config.queue_depth, config.cores);
+        assert!((1..=65_535).contains(&pairs), "{pairs} queue pairs, expected 1 to 65535");
+        assert!((2..=65_535).contains(&depth), "queues of {depth} entries, expected 2 to 65535");
+        let polling = matches!(config.completion, Completion::Polling { .. });
+        Nvme {
+            cores: Cores::new(cores, polling),
+            requests: Requests::new(config.max_transfer),
+            // Those beyond the cores have no user.
+            pairs: (0..pairs.min(cores)).map(|pair| Pair::new(depth as u16, (pair % cores) as u16)).collect(),
+            shared: pairs < cores,
+            depth: depth as u16,
+            submit: config.submit,
+            complete: config.complete,
+            completion: config.completion,
+            waited: 0,
+        }
+    }
+
+    /// Queue pairs in use: those of the configuration, at most one a core.
+    pub fn pairs(&self) -> u16 {
+        self.pairs.len() as u16
+    }
+
+    /// A request of `job`. Returns the queue pair that it takes, and its command if it is one and finds a place at
+    /// once; else [`issue`](Self::issue) is to be called for the queue pair.
+    #[inline]
+    pub fn submit(
+        &mut self,
+        now: Time,
+        io: u32,
+        job: u16,
+        request: Request,
+        s: &mut impl Schedule<Event>,
+    ) -> (u16, Option<Submission>) {
+        let core = self.cores.of(job);
+        let queue = if self.shared { (usize::from(core) % self.pairs.len()) as u16 } else { core };
+        let pair = &mut self.pairs[queue as usize];
+        if pair.waiting.first().is_none() && self.requests.is_whole(&request) {
+            if let Some(cid) = pair.free.pop() {
+                let at = self.cores.submit(now, core, self.submit, s);
+                pair.commands[cid as usize] =
+                    Command { request, submitted: at, io, core, status: Status::Ok, state: State::Whole };
+                return (queue, Some(Submission { cid, at, prompt: at == now + self.submit }));
+            }
+        }
+        self.waited += u64::from(pair.free.is_empty());
+        self.requests.open(io, core, request, &mut pair.waiting);
+        (queue, None)
+    }
+
+    /// The next command that finds a place in `queue`, if any. To be called until there is none, after each submission
+    /// and each end of a command.
+    #[inline]
+    pub fn issue(&mut self, now: Time, queue: u16, s: &mut impl Schedule<Event>) -> Option<Submission> {
+        let pair = &mut self.pairs[queue as usize];
+        let io = pair.waiting.first()?;
+        let cid = pair.free.pop()?;
+        let core = self.requests.core(io);
+        let at = self.cores.submit(now, core, self.submit, s);
+        let request = self.requests.take(&mut pair.waiting, at);
+        pair.commands[cid as usize] =
+            Command { request, submitted: at, io, core, status: Status::Ok, state: State::Part };
+        Some(Submission { cid, at, prompt: at == now + self.submit })
+    }
+
+    /// Writes the command's submission queue entry; returns the tail for the doorbell.
+    #[inline]
+    pub fn enter(&mut self, queue: u16, cid: u16) -> u16 {
+        let depth = self.depth;
+        let pair = &mut self.pairs[queue as usize];
+        pair.sq[pair.sq_tail as usize] = cid;
+        pair.sq_tail = if pair.sq_tail + 1 == depth { 0 } else { pair.sq_tail + 1 };
+        assert!(pair.sq_tail != pair.sq_head, "submission queue {queue} overflows");
+        pair.sq_tail
+    }
+
+    /// The submission queue entry at `index`: the command's number and what it asks.
+    #[inline]
+    pub fn entry(&self, queue: u16, index: u16) -> (u16, Request) {
+        let pair = &self.pairs[queue as usize];
+        let cid = pair.sq[index as usize];
+        (cid, pair.commands[cid as usize].request)
+    }
+
+    /// The request that a command is (part) of.
+    #[inline]
+    pub fn io(&self, queue: u16, cid: u16) -> u32 {
+        self.pairs[queue as usize].commands[cid as usize].io
+    }
+
+    /// The controller writes a completion queue entry. Returns what the driver sees of the queue, if it looks.
+    #[inline]
+    pub fn completion(&mut self, now: Time, delivery: Delivery, s: &mut impl Schedule<Event>) -> Option<Seen> {
+        let Delivery { queue, index, entry, visible, interrupt } = delivery;
+        let pair = &mut self.pairs[queue as usize];
+        let place = &mut pair.cq[index as usize];
+        assert!(place.entry.phase != entry.phase, "entry {index} of queue {queue} is not new");
+        *place = Place { entry, visible };
+        let alone = index == pair.cq_head;
+        let mut run = match self.completion {
+            Completion::Polling { delay } => Run { at: visible + delay, entry: Time::ZERO },
+            Completion::Interrupt { delivery, handler } => {
+                let raised = interrupt.and_then(|at| pair.vector.raised(at + delivery, handler));
+                if pair.vector.looks(visible) {
+                    let seen = self.reap(now, queue, Run { at: visible, entry: Time::ZERO }, s);
+                    return raised.and_then(|run| self.rerun(now, queue, run, s)).or(seen);
+                }
+                raised?
+            }
+        };
+        if !alone {
+            return self.reap(now, queue, run, s);
+        }
+        // Nothing waits in the queue but this entry: the usual case.
+        let pair = &mut self.pairs[queue as usize];
+        pair.take(now, queue, &mut run, self.complete, &mut self.cores, s);
+        Some(Seen { head: pair.cq_head, at: pair.vector.ends() })
+    }
+
+    /// The handler runs again after a run that has already found what the interrupt was for.
+    fn rerun(&mut self, now: Time, queue: u16, run: Run, s: &mut impl Schedule<Event>) -> Option<Seen> {
+        let at = run.at.max(self.pairs[queue as usize].vector.ends());
+        self.reap(now, queue, Run { at, ..run }, s)
+    }
+
+    /// An interrupt of `queue` arrives at `at`. Returns what the driver sees of the queue.
+    pub fn interrupt(&mut self, now: Time, queue: u16, at: Time, s: &mut impl Schedule<Event>) -> Option<Seen> {
+        let Completion::Interrupt { delivery, handler } = self.completion else {
+            panic!("queue {queue} is polled and interrupts")
+        };
+        let run = self.pairs[queue as usize].vector.raised(at + delivery, handler)?;
+        self.reap(now, queue, run, s)
+    }
+
+    /// Processes all new entries.
+    fn reap(&mut self, now: Time, queue: u16, mut run: Run, s: &mut impl Schedule<Event>) -> Option<Seen> {
+        let pair = &mut self.pairs[queue as usize];
+        let first = pair.cq_head;
+        while pair.cq[pair.cq_head as usize].entry.phase == pair.phase {
+            pair.take(now, queue, &mut run, self.complete, &mut self.cores, s);
+        }
+        pair.vector.enter(now, &mut run, &mut self.cores, s);
+        (pair.cq_head != first).then(|| Seen { head: pair.cq_head, at: pair.vector.ends() })
+    }
+
+    /// The driver has processed the completion of a command. Returns the request's end if it was its last.
+    #[inline]
+    pub fn reaped(&mut self, event: Event) -> Option<Completed> {
+        let pair = &mut self.pairs[event.queue as usize];
+        let command = &mut pair.commands[event.cid as usize];
+        let Command { submitted, io, status, state, .. } = *command;
+        assert!(state != State::Free, "command {} of queue {} has ended before", event.cid, event.queue);
+        command.state = State::Free;
+        pair.free.push(event.cid);
+        if state == State::Whole {
+            return Some(Completed { io, status, submitted });
+        }
+        self.requests.ended(io, status)
+    }
+
+    /// True if a request waits for a place in the queue.
+    #[inline]
+    pub fn waits(&self, queue: u16) -> bool {
+        self.pairs[queue as usize].waiting.first().is_some()
+    }
+
+    /// Requests that found their queue full when they came.
+    pub fn waited(&self) -> u64 {
+        self.waited
+    }
+
+    /// Names of what shows on a timeline.
+    pub fn tracks(&self) -> Vec<String> {
+        self.cores.tracks()
+    }
+
+    /// Every core and its busy time until `now`.
+    pub fn busy(&self, now: Time) -> Vec<(String, Time)> {
+        self.cores.busy(now)
+    }
+
+    /// All is gone, and the queues are created anew. Returns the requests that will have no end.
+    pub fn power_cut(&mut self, now: Time) -> Vec<u32> {
+        self.cores.power_cut(now);
+        let mut lost = self.requests.power_cut();
+        for (core, pair) in self.pairs.iter_mut().enumerate() {
+            lost.extend(pair.commands.iter().filter(|c| c.state == State::Whole).map(|c| c.io));
+            pair.reset(core as u16);
+        }
+        lost.sort_unstable();
+        lost
+    }
+}

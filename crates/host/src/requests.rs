@@ -1,0 +1,225 @@
+//! Requests that are not one command at once: those that wait for a place in their queue, and those that are split into
+//! commands that the device takes, and joined again when all have ended.
+
+use media::{Op, Request, Status};
+use sim::Time;
+
+use crate::Completed;
+
+/// No request.
+const NONE: u32 = u32::MAX;
+
+#[derive(Clone, Copy, Debug)]
+struct Io {
+    request: Request,
+    /// Bytes handed to the device so far.
+    issued: u64,
+    /// When the doorbell of the last command was written.
+    submitted: Time,
+    /// The next that waits for a place in the queue.
+    next: u32,
+    /// Commands in the device.
+    flying: u32,
+    core: u16,
+    status: Status,
+    open: bool,
+    /// All of it was handed to the device.
+    whole: bool,
+}
+
+const EMPTY: Io = Io {
+    request: Request::flush(),
+    issued: 0,
+    submitted: Time::ZERO,
+    next: NONE,
+    flying: 0,
+    core: 0,
+    status: Status::Ok,
+    open: false,
+    whole: false,
+};
+
+/// Requests by the number that their submitter gave them. Numbers are dense and used again.
+#[derive(Clone, Debug)]
+pub struct Requests {
+    ios: Vec<Io>,
+    max_transfer: u64,
+}
+
+/// Requests that wait for a place in a queue, first come first served.
+#[derive(Clone, Copy, Debug)]
+pub struct Waiting {
+    first: u32,
+    last: u32,
+}
+
+/// Nobody waits.
+pub const NOBODY: Waiting = Waiting { first: NONE, last: NONE };
+
+impl Waiting {
+    /// The request that waits longest.
+    #[inline]
+    pub fn first(&self) -> Option<u32> {
+        (self.first != NONE).then_some(self.first)
+    }
+}
+
+impl Requests {
+    /// No requests; those larger than `max_transfer` bytes will be split.
+    ///
+    /// # Panics
+    /// If that is not a multiple of a sector.
+    pub fn new(max_transfer: u64) -> Requests {
+        let fits = max_transfer > 0 && max_transfer % media::SECTOR == 0;
+        assert!(fits, "transfers of {max_transfer} bytes, expected a multiple of {}", media::SECTOR);
+        Requests { ios: Vec::new(), max_transfer }
+    }
+
+    /// True if the request is one command.
+    #[inline]
+    pub fn is_whole(&self, request: &Request) -> bool {
+        // The limit is one of transfers: a trim or a flush moves no data.
+        request.bytes <= self.max_transfer || !matches!(request.op, Op::Read | Op::Write)
+    }
+
+    /// A new request, submitted on `core`, joins those that wait.
+    ///
+    /// # Panics
+    /// If its number is in use.
+    #[inline]
+    pub fn open(&mut self, io: u32, core: u16, request: Request, waiting: &mut Waiting) {
+        if io as usize >= self.ios.len() {
+            self.grow(io);
+        }
+        let place = &mut self.ios[io as usize];
+        assert!(!place.open, "request {io} is still under way");
+        assert!((request.op == Op::Flush) == (request.bytes == 0), "{request:?}");
+        *place = Io { request, core, open: true, ..EMPTY };
+        if waiting.first == NONE {
+            waiting.first = io;
+        } else {
+            self.ios[waiting.last as usize].next = io;
+        }
+        waiting.last = io;
+    }
+
+    #[cold]
+    fn grow(&mut self, io: u32) {
+        assert!(io != NONE, "{io} is no number of a request");
+        self.ios.resize((io as usize + 1).next_power_of_two(), EMPTY);
+    }
+
+    /// What the request asks.
+    #[inline]
+    pub fn request(&self, io: u32) -> Request {
+        self.ios[io as usize].request
+    }
+
+    /// The core that submits the request.
+    #[inline]
+    pub fn core(&self, io: u32) -> u16 {
+        self.ios[io as usize].core
+    }
+
+    /// The next command of the request that waits longest, its doorbell written at `at`. When it is the last, the
+    /// request waits no more.
+    #[inline]
+    pub fn take(&mut self, waiting: &mut Waiting, at: Time) -> Request {
+        let io = &mut self.ios[waiting.first as usize];
+        let whole = io.request;
+        let left = whole.bytes - io.issued;
+        let bytes = if matches!(whole.op, Op::Read | Op::Write) { left.min(self.max_transfer) } else { left };
+        let piece = Request { offset: whole.offset + io.issued, bytes, ..whole };
+        io.issued += bytes;
+        io.flying += 1;
+        io.submitted = at;
+        if bytes == left {
+            io.whole = true;
+            waiting.first = io.next;
+        }
+        piece
+    }
+
+    /// A command of the request has ended. Returns the request's end if it was the last.
+    #[inline]
+    pub fn ended(&mut self, io: u32, status: Status) -> Option<Completed> {
+        let place = &mut self.ios[io as usize];
+        assert!(place.open && place.flying > 0, "request {io} has no command under way");
+        place.flying -= 1;
+        if place.status == Status::Ok {
+            place.status = status;
+        }
+        if place.flying > 0 || !place.whole {
+            return None;
+        }
+        place.open = false;
+        Some(Completed { io, status: place.status, submitted: place.submitted })
+    }
+
+    /// Forgets all requests; returns those that were under way.
+    pub fn power_cut(&mut self) -> Vec<u32> {
+        let open = (0..self.ios.len() as u32).filter(|io| self.ios[*io as usize].open).collect();
+        self.ios.clear();
+        open
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn the_first_bad_status_stays() {
+        let (mut requests, mut waiting) = (Requests::new(4096), NOBODY);
+        requests.open(3, 0, Request::new(Op::Read, 0, 12288), &mut waiting);
+        for _ in 0..3 {
+            requests.take(&mut waiting, Time::from_us(1));
+        }
+        assert_eq!(waiting.first(), None);
+        assert_eq!(requests.ended(3, Status::Ok), None);
+        assert_eq!(requests.ended(3, Status::Uncorrectable), None);
+        let end = Completed { io: 3, status: Status::Uncorrectable, submitted: Time::from_us(1) };
+        assert_eq!(requests.ended(3, Status::NoSpace), Some(end));
+    }
+
+    #[test]
+    fn a_trim_is_one_command_and_so_is_a_flush() {
+        let (mut requests, mut waiting) = (Requests::new(4096), NOBODY);
+        for (io, request) in [(0, Request::new(Op::Trim, 0, 1 << 30)), (1, Request::flush())] {
+            requests.open(io, 0, request, &mut waiting);
+            assert_eq!(requests.take(&mut waiting, Time::ZERO), request);
+            assert_eq!(requests.ended(io, Status::Ok).unwrap().io, io);
+        }
+    }
+
+    proptest! {
+        /// Commands leave in order of their requests, cover each exactly, and none is larger than a transfer.
+        #[test]
+        fn splits_cover_and_join(sizes in prop::collection::vec(1u64..40, 1..40), max in 1u64..12) {
+            let (mut requests, mut waiting) = (Requests::new(max * 512), NOBODY);
+            for (io, sectors) in sizes.iter().enumerate() {
+                let request = Request { fua: true, ..Request::new(Op::Write, io as u64 * 65536, sectors * 512) };
+                requests.open(io as u32, 0, request, &mut waiting);
+            }
+            for (io, sectors) in sizes.iter().enumerate() {
+                let mut covered = 0;
+                let mut pieces = 0;
+                while waiting.first() == Some(io as u32) {
+                    let piece = requests.take(&mut waiting, Time::ZERO);
+                    prop_assert_eq!(piece.offset, io as u64 * 65536 + covered);
+                    prop_assert!(piece.fua && piece.bytes > 0 && piece.bytes <= max * 512);
+                    covered += piece.bytes;
+                    pieces += 1;
+                }
+                prop_assert_eq!(covered, sectors * 512);
+                for piece in 0..pieces {
+                    let end = requests.ended(io as u32, Status::Ok);
+                    prop_assert_eq!(end.is_some(), piece + 1 == pieces);
+                }
+            }
+            prop_assert_eq!(waiting.first(), None);
+            prop_assert!(requests.power_cut().is_empty());
+        }
+    }
+}

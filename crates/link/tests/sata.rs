@@ -1,0 +1,92 @@
+//! Serial ATA against hand-computed figures.
+
+use link::{Config, Direction, Link, SataConfig, Span, sata};
+use proptest::prelude::*;
+use sim::Time;
+
+const DEVICE: Direction = Direction::ToDevice;
+const HOST: Direction = Direction::ToHost;
+
+fn link(config: SataConfig) -> Link {
+    Link::new(&Config::Sata(config))
+}
+
+/// Time of a frame with a FIS of `bytes` at 6 Gb/s: 12 bytes around it, 10 bits a byte, 256 dwords for 254.
+fn frame(bytes: u64) -> Time {
+    let bits = (bytes + 12) as f64 * 10.0 * 256.0 / 254.0;
+    Time::from_ps((bits / 6e9 * 1e12).ceil() as u64) + Time::from_ns(400)
+}
+
+#[test]
+fn a_command_is_one_frame() {
+    let mut link = link(SataConfig::default());
+    let start = Time::from_us(3);
+    assert_eq!(link.frame(start, DEVICE, sata::REGISTER).to, start + frame(20));
+    let [down, up] = link.utilisation(Time::from_us(9));
+    assert_eq!((down.payload, down.wire, down.packets, down.busy), (20, 32, 1, frame(20)));
+    assert_eq!(up.packets, 0);
+}
+
+#[test]
+fn a_read_of_20_kib_is_a_setup_and_three_data_fises() {
+    let mut link = link(SataConfig::default());
+    let end = link.data(Time::ZERO, HOST, 20 << 10, |_, _| {}).arrives;
+    assert_eq!(end, frame(28) + frame(8196) * 2 + frame(4100));
+    let [down, up] = link.utilisation(end);
+    assert_eq!((up.payload, up.packets, down.packets), (28 + 20_480 + 12, 4, 0));
+}
+
+#[test]
+fn a_write_activates_each_data_fis() {
+    for (auto_activate, activates) in [(true, 2), (false, 3)] {
+        let mut link = link(SataConfig { auto_activate, ..SataConfig::default() });
+        let end = link.data(Time::ZERO, DEVICE, 20 << 10, |_, _| {}).arrives;
+        assert_eq!(end, frame(28) + frame(4) * activates + frame(8196) * 2 + frame(4100));
+        let [down, up] = link.utilisation(end);
+        assert_eq!((down.packets, up.packets), (3, 1 + activates));
+    }
+}
+
+/// 32 reads of 128 KiB after one another: the wire is never idle, and what is left for data is what drives reach.
+#[test]
+fn a_saturated_wire_reaches_its_bound() {
+    let mut link = link(SataConfig::default());
+    let end = (0..32).map(|_| link.data(Time::ZERO, HOST, 128 << 10, |_, _| {}).arrives).max().unwrap();
+    let [down, up] = link.utilisation(end);
+    assert_eq!(down.busy + up.busy, end);
+    let rate = 32.0 * 131_072.0 / end.secs_f64() / 1e6;
+    assert!((555.0..580.0).contains(&rate), "{rate} MB/s");
+}
+
+#[test]
+#[should_panic(expected = "SATA has no such thing as a read of host memory")]
+fn a_drive_does_not_read_host_memory() {
+    link(SataConfig::default()).fetch(Time::ZERO, 64);
+}
+
+proptest! {
+    /// Whatever is asked of it, the wire carries one frame at a time, in one direction.
+    #[test]
+    fn never_both_directions_at_once(
+        steps in prop::collection::vec((any::<bool>(), 1u64..40_000, 0u64..100), 1..100),
+        generation in 1u8..4,
+        auto_activate: bool,
+    ) {
+        let mut link = link(SataConfig { generation, auto_activate, ..SataConfig::default() });
+        let mut spans: Vec<(Direction, Span)> = Vec::new();
+        let mut now = Time::ZERO;
+        for (write, bytes, pause) in steps {
+            now += Time::from_us(pause);
+            let direction = if write { DEVICE } else { HOST };
+            link.data(now, direction, bytes, |way, span| spans.push((way, span)));
+        }
+        for pair in spans.windows(2) {
+            prop_assert!(pair[0].1.to <= pair[1].1.from, "{:?}", pair);
+        }
+        let end = spans.last().unwrap().1.to;
+        for (way, used) in [DEVICE, HOST].into_iter().zip(link.utilisation(end)) {
+            let busy: u64 = spans.iter().filter(|(d, _)| *d == way).map(|(_, s)| (s.to - s.from).ps()).sum();
+            prop_assert_eq!(used.busy.ps(), busy);
+        }
+    }
+}

@@ -1,0 +1,301 @@
+//! From a system file to the configurations of its parts.
+
+use ftl::config as layer;
+use ftl::{Ftl, MountReport};
+use media::Geometry;
+use nand::{Nand, Order, PayloadKind, Store};
+use sim::{Streams, Time};
+
+use crate::front::FrontConfig;
+use crate::system::{self, System};
+
+/// The configurations of a machine's parts.
+#[derive(Clone, Debug)]
+pub struct Parts {
+    /// Host, link and controller.
+    pub front: FrontConfig,
+    /// The translation layer.
+    pub ftl: layer::Config,
+    /// The flash.
+    pub nand: nand::Config,
+    /// Bytes the host sees.
+    pub user_bytes: u64,
+}
+
+impl Parts {
+    /// The parts of `system`, with `payload` kept.
+    ///
+    /// # Errors
+    /// If they do not fit together.
+    pub fn new(system: &System, payload: PayloadKind) -> Result<Parts, layer::ConfigError> {
+        let geometry = system.geometry();
+        let ftl = translation(system, geometry, payload);
+        let buffers = if payload == PayloadKind::None { 0 } else { ftl::buffer_count(&ftl) };
+        let nand = flash(system, geometry, payload, buffers as u32);
+        if let Some(fault) = nand.fault() {
+            return Err(layer::ConfigError(fault));
+        }
+        let largest = system.host.max_transfer.div_ceil(system.ftl.unit) + 1;
+        let room = u64::from(ftl.buffers.write) + if ftl.buffers.shared { u64::from(ftl.buffers.read) } else { 0 };
+        if room < largest {
+            return Err(layer::ConfigError(format!(
+                "device.write_cache.size holds {room} mapping units, expected at least {largest}: one command of \
+                 host.max_transfer, unaligned"
+            )));
+        }
+        Ok(Parts { front: front(system), ftl, nand, user_bytes: system.user_bytes })
+    }
+
+    /// Flash as it comes from the factory.
+    pub fn erased_store(&self, streams: &Streams) -> Store {
+        Nand::new(&self.nand, streams).into_store()
+    }
+
+    /// Turns the power on over `store`.
+    ///
+    /// # Errors
+    /// If the translation layer cannot work with its configuration.
+    pub fn mount(&self, store: Store, streams: &Streams) -> Result<(Nand, Ftl, MountReport), layer::ConfigError> {
+        let nand = Nand::with_store(&self.nand, streams, store);
+        let (ftl, report) = Ftl::mount(self.ftl.clone(), nand.store(), streams)?;
+        Ok((nand, ftl, report))
+    }
+}
+
+fn front(system: &System) -> FrontConfig {
+    use system::{device, host as h, link as l};
+    let (s, d) = (&system.host, &system.device);
+    let completion = match s.completion {
+        h::Completion::Interrupt => {
+            host::Completion::Interrupt { delivery: s.interrupt.delivery, handler: s.interrupt.handler }
+        }
+        h::Completion::Polling => host::Completion::Polling { delay: s.poll },
+    };
+    let link = match system.link.kind {
+        l::LinkType::Pcie => link::Config::Pcie(link::PcieConfig {
+            generation: system.link.generation as u8,
+            lanes: system.link.lanes as u8,
+            bandwidth: system.link.bandwidth,
+            max_payload: system.link.max_payload as u32,
+            max_read_request: system.link.max_read_request as u32,
+            read_completion_boundary: system.link.read_completion_boundary as u32,
+            dllp: system.link.dllp as u32,
+            latency: system.link.latency,
+            host_memory: s.memory_latency,
+        }),
+        l::LinkType::Sata => link::Config::Sata(link::SataConfig {
+            generation: system.link.generation as u8,
+            data_fis: system.link.data_fis as u32,
+            auto_activate: system.link.auto_activate,
+            handshake: system.link.handshake,
+        }),
+    };
+    let arbitration = match d.arbitration {
+        device::Arbitration::RoundRobin => ::device::Arbitration::RoundRobin,
+        device::Arbitration::WeightedRoundRobin => ::device::Arbitration::WeightedRoundRobin {
+            high: d.weights.high,
+            medium: d.weights.medium,
+            low: d.weights.low,
+        },
+    };
+    let priority = |p: &h::QueuePriority| match p {
+        h::QueuePriority::Urgent => ::device::Priority::Urgent,
+        h::QueuePriority::High => ::device::Priority::High,
+        h::QueuePriority::Medium => ::device::Priority::Medium,
+        h::QueuePriority::Low => ::device::Priority::Low,
+    };
+    let coalescing = (d.coalescing.threshold > 1)
+        .then(|| ::device::Coalescing { threshold: d.coalescing.threshold, time: d.coalescing.time });
+    FrontConfig {
+        host: host::Config {
+            cores: s.cores,
+            queue_pairs: s.queue_pairs.unwrap_or(s.cores),
+            queue_depth: s.queue_depth,
+            submit: s.submit,
+            complete: s.complete,
+            completion,
+            max_transfer: s.max_transfer,
+            ahci: host::AhciConfig {
+                register_write: s.ahci.register_write,
+                command_fetch: s.ahci.command_fetch,
+                region_fetch: s.ahci.region_fetch,
+                region: s.ahci.region,
+                queued_trim: s.ahci.queued_trim,
+            },
+        },
+        link,
+        device: ::device::Config {
+            max_commands: d.max_commands,
+            fetch_burst: d.fetch_burst,
+            arbitration,
+            arbitration_burst: d.arbitration_burst,
+            priorities: s.queue_priority.iter().map(priority).collect(),
+            coalescing,
+            host_page: s.page as u32,
+            firmware: ::device::Firmware {
+                cores: d.firmware.cores,
+                read: d.firmware.read,
+                write: d.firmware.write,
+                trim: d.firmware.trim,
+                flush: d.firmware.flush,
+                complete: d.firmware.complete,
+            },
+            dram_bandwidth: d.dram_bandwidth,
+        },
+    }
+}
+
+fn translation(system: &System, geometry: Geometry, payload: PayloadKind) -> layer::Config {
+    use system::{device, ftl as s};
+    let (f, d) = (&system.ftl, &system.device);
+    let units = |bytes: u64| (bytes / f.unit).min(u64::from(u32::MAX / 4)) as u32;
+    let write = units(d.write_cache.size);
+    let part = |fraction: f64| (fraction * f64::from(write)) as u32;
+    let axis = |a: &s::Axis| match a {
+        s::Axis::Channel => layer::Axis::Channel,
+        s::Axis::Way => layer::Axis::Way,
+        s::Axis::Die => layer::Axis::Die,
+        s::Axis::Plane => layer::Axis::Plane,
+    };
+    layer::Config {
+        geometry,
+        user_units: (system.user_bytes / f.unit).min(u64::from(u32::MAX)) as u32,
+        group: match f.group {
+            s::Group::Plane => layer::Group::Plane,
+            s::Group::Die => layer::Group::Die,
+            s::Group::Drive => layer::Group::Drive,
+        },
+        stripe: std::array::from_fn(|i| axis(&f.stripe[i])),
+        multi_plane: f.multi_plane,
+        collection: layer::Collection {
+            policy: match f.gc.policy {
+                s::GcPolicy::Greedy => layer::Policy::Greedy,
+                s::GcPolicy::CostBenefit => layer::Policy::CostBenefit,
+                s::GcPolicy::Fifo => layer::Policy::Fifo,
+                s::GcPolicy::DChoices => layer::Policy::Choices(f.gc.choices),
+            },
+            start: f.gc.start,
+            separate: f.gc.streams,
+            copies: f.gc.copies,
+        },
+        wear: layer::Wear { dynamic: f.wear_levelling.dynamic, static_threshold: f.wear_levelling.static_threshold },
+        map_cache: f.map_cache.size.map(|bytes| layer::MapCache {
+            units: units(bytes).max(1),
+            place: match f.map_cache.place {
+                s::MapPlace::Host => layer::MapPlace::Host,
+                s::MapPlace::Sram | s::MapPlace::Dram => layer::MapPlace::Controller,
+            },
+        }),
+        buffers: layer::Buffers {
+            write,
+            read: units(d.read_cache.size),
+            shared: d.cache_sharing == device::CacheSharing::Shared && d.read_cache.size > 0,
+            write_back: d.write_cache.mode == device::WriteMode::Back,
+            protected: d.power_loss_protection,
+            high: part(d.write_cache.high),
+            low: part(d.write_cache.low),
+            idle: d.write_cache.idle.unwrap_or(Time::MAX),
+        },
+        slc: (system.slc_blocks > 0).then(|| layer::SlcCache {
+            blocks: system.slc_blocks,
+            bits: system.flash.cell.bits(),
+            fold: f.slc_cache.fold,
+        }),
+        tags: d.max_commands,
+        moves: payload != PayloadKind::None,
+    }
+}
+
+/// One a page type, whether the file gives one or all.
+fn by_type(times: &[Time]) -> [Time; 4] {
+    std::array::from_fn(|i| times.get(i).copied().unwrap_or(times[0]))
+}
+
+fn flash(system: &System, geometry: Geometry, payload: PayloadKind, buffers: u32) -> nand::Config {
+    use system::flash as s;
+    let f = &system.flash;
+    let errors = (f.errors.model == s::ErrorModel::PowerLaw).then(|| nand::Errors {
+        base: f.errors.base,
+        reference_cycles: f64::from(f.errors.reference),
+        wear: f.errors.wear,
+        wear_exponent: f.errors.wear_exponent,
+        retention: f.errors.retention,
+        retention_exponent: f.errors.retention_exponent,
+        disturb: f.errors.disturb,
+        disturb_exponent: f.errors.disturb_exponent,
+        slc_factor: f.errors.slc_factor,
+    });
+    nand::Config {
+        geometry,
+        cell: match f.cell {
+            s::Cell::Slc => nand::Cell::Slc,
+            s::Cell::Mlc => nand::Cell::Mlc,
+            s::Cell::Tlc => nand::Cell::Tlc,
+            s::Cell::Qlc => nand::Cell::Qlc,
+        },
+        order: match f.order {
+            s::Order::InOrder => Order::InOrder,
+            s::Order::Any => Order::Any,
+        },
+        payload,
+        buffers,
+        timing: nand::Timing {
+            read: by_type(&f.read),
+            program: by_type(&f.program),
+            erase: f.erase,
+            slc_read: f.slc_read,
+            slc_program: f.slc_program,
+            slc_erase: f.slc_erase,
+            transfers_per_s: f.rate,
+            read_command: f.command.read,
+            program_command: f.command.program,
+            erase_command: f.command.erase,
+        },
+        scheduling: nand::Scheduling {
+            policy: match f.scheduling {
+                s::Scheduling::ReadsFirst => nand::Policy::ReadsFirst,
+                s::Scheduling::Fifo => nand::Policy::Fifo,
+            },
+            overtakes_max: f.overtakes,
+            cache_read: f.cache_read,
+            cache_program: f.cache_program,
+            commands_first: f.commands_first,
+            program_suspend: f.suspend.program,
+            erase_suspend: f.suspend.erase,
+            suspend_latency: f.suspend.latency,
+            resume_overhead: f.suspend.resume,
+            suspensions_max: f.suspend.max,
+        },
+        wear: nand::Wear {
+            endurance: f.endurance.mean.map(|mean| nand::Endurance {
+                spread: match f.endurance.spread {
+                    s::Spread::Normal => nand::Spread::Normal,
+                    s::Spread::LogNormal => nand::Spread::LogNormal,
+                },
+                mean: f64::from(mean),
+                deviation: f.endurance.deviation * f64::from(mean),
+            }),
+            factory_bad: f.bad_blocks,
+            program_failure: f.failures.program,
+            erase_failure: f.failures.erase,
+        },
+        errors,
+        ecc: nand::Ecc {
+            codeword_bytes: f.ecc.codeword as u32,
+            correctable_bits: f.ecc.correctable,
+            decode: f.ecc.decode,
+            retries_max: f.ecc.retries as u8,
+            retry_factor: f.ecc.retry_factor,
+        },
+        age_s: f.age as u32,
+        faults: nand::Faults { read: f.failures.read, program: 0.0, erase: 0.0 },
+        power: nand::Power {
+            read_uw: f.power.read,
+            program_uw: f.power.program,
+            erase_uw: f.power.erase,
+            transfer_uw: f.power.transfer,
+            transfer_pj_per_byte: f.power.transfer_energy,
+            standby_uw: f.power.standby,
+        },
+    }
+}

@@ -1,0 +1,106 @@
+//! The translation layer over flash without time: every operation ends at once. For preparing drives, and for whatever
+//! only counts.
+
+use std::collections::VecDeque;
+
+use ftl::{Actions, Ftl};
+use media::{Action, Op, OpId, ProgramOp, Request, Status, Tag};
+use nand::{Store, TagBuffers, UnitWrite};
+use sim::Time;
+
+/// Puts what the program `op` of `ftl` holds into `store`. `scratch` spares an allocation.
+#[inline]
+pub fn apply_program(ftl: &Ftl, store: &mut Store, op: &ProgramOp, scratch: &mut Vec<UnitWrite>) {
+    scratch.clear();
+    let user_units = ftl.user_units();
+    let mut notes = false;
+    for unit in ftl.program_units(op.id) {
+        notes |= unit.logical >= user_units && unit.logical != media::NOBODY;
+        scratch.push(UnitWrite { logical: unit.logical, buffer: unit.buffer, lost: unit.lost });
+    }
+    store.program(op.page, op.sequence, op.slc, scratch);
+    if notes {
+        note_units(ftl, store, op, scratch);
+    }
+}
+
+/// The layer's own units bring their content along.
+#[cold]
+fn note_units(ftl: &Ftl, store: &mut Store, op: &ProgramOp, units: &[UnitWrite]) {
+    let per_page = store.geometry().units_per_page() as usize;
+    for (plane, units) in op.page.planes.iter().zip(units.chunks(per_page)) {
+        for (within, unit) in units.iter().enumerate() {
+            if unit.logical == media::NOBODY {
+                continue;
+            }
+            if let Some(note) = ftl.note(unit.logical) {
+                store.set_note(op.page, plane, within as u32, note);
+            }
+        }
+    }
+}
+
+/// A translation layer and its flash, one command at a time.
+pub struct Fast<'a> {
+    ftl: &'a mut Ftl,
+    store: &'a mut Store,
+    out: Actions,
+    data: TagBuffers,
+    pending: VecDeque<Action>,
+    units: Vec<UnitWrite>,
+}
+
+const TAG: Tag = Tag(0);
+
+impl<'a> Fast<'a> {
+    /// Drives `ftl` over `store`.
+    pub fn new(ftl: &'a mut Ftl, store: &'a mut Store) -> Fast<'a> {
+        let data = TagBuffers::new(store.payload());
+        Fast { ftl, store, out: Actions::default(), data, pending: VecDeque::new(), units: Vec::new() }
+    }
+
+    /// The translation layer.
+    pub fn ftl(&self) -> &Ftl {
+        self.ftl
+    }
+
+    /// Does `request`, and everything that follows from it. Data written is zeros where payload is kept.
+    pub fn request(&mut self, request: Request) -> Status {
+        self.data.open(TAG, if request.op == Op::Trim { 0 } else { (request.bytes / media::SECTOR) as u32 });
+        self.ftl.command(Time::ZERO, TAG, &request, &mut self.out);
+        let mut answer = None;
+        self.collect();
+        while let Some(action) = self.pending.pop_front() {
+            self.act(action, &mut answer);
+            self.collect();
+        }
+        answer.expect("every command is answered once nothing is under way")
+    }
+
+    fn collect(&mut self) {
+        for movement in self.out.moves.drain(..) {
+            self.store.apply(&movement, &mut self.data);
+        }
+        self.pending.extend(self.out.actions.drain(..));
+    }
+
+    fn act(&mut self, action: Action, answer: &mut Option<Status>) {
+        let mut done = |ftl: &mut Ftl, store: &Store, id: OpId| ftl.done(id, Status::Ok, store, &mut self.out);
+        match action {
+            Action::Program(op) => {
+                apply_program(self.ftl, self.store, &op, &mut self.units);
+                done(self.ftl, self.store, op.id);
+            }
+            Action::Erase(op) => {
+                self.store.erase(op.block);
+                done(self.ftl, self.store, op.id);
+            }
+            Action::Read(op) => done(self.ftl, self.store, op.id),
+            Action::Barrier(id) | Action::MapFetch { id, .. } => done(self.ftl, self.store, id),
+            Action::Retire(block) => self.store.mark_bad(block),
+            Action::Ready { tag } => self.ftl.arrived(Time::ZERO, tag, &mut self.out),
+            Action::Data { .. } => {}
+            Action::Complete { status, .. } => *answer = Some(status),
+        }
+    }
+}

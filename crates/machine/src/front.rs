@@ -1,0 +1,313 @@
+//! The path between a host program and the translation layer: driver, link and the controller's front end.
+//!
+//! Requests go in at the top, decoded commands come out at the bottom, data and completions come in there and go out
+//! at the top. The three parts do not know each other: what one says, this hands to the next.
+
+#[path = "front/ahci.rs"]
+mod ahci;
+#[path = "front/nvme.rs"]
+mod nvme;
+
+use media::{Request, Status, Tag};
+use sim::{Lane, Schedule, Time, Track};
+
+use ahci::Ahci;
+use nvme::Nvme;
+
+/// Host, link and device.
+#[derive(Clone, Debug)]
+pub struct FrontConfig {
+    /// The host's driver and processors.
+    pub host: host::Config,
+    /// The link, which says what the host and the device are: NVMe over PCI Express, AHCI and a drive over SATA.
+    pub link: link::Config,
+    /// The controller.
+    pub device: device::Config,
+}
+
+/// What the path waits for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Event {
+    /// The controller's.
+    Device(device::Event),
+    /// The driver's.
+    Host(host::Event),
+    /// The write of a doorbell is at the controller (NVMe) or the adapter (AHCI).
+    Doorbell {
+        /// The queue pair; zero for AHCI.
+        queue: u16,
+        /// The command.
+        cid: u16,
+    },
+    /// The adapter has read the command in this slot.
+    Issued(u16),
+    /// The controller has read or written host memory.
+    HostMemory(u32),
+}
+
+/// What the path tells the world.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Output {
+    /// A command for the translation layer: fetched, decoded, its firmware work done.
+    Command {
+        /// The command's identity in the controller until it has ended.
+        tag: Tag,
+        /// The request that it is, or is part of.
+        io: u32,
+        /// What is asked. Of a split request, a part.
+        request: Request,
+    },
+    /// All data of the write is in the controller's buffer.
+    Arrived {
+        /// The command.
+        tag: Tag,
+    },
+    /// The access to host memory has ended.
+    HostMemory {
+        /// As it was asked for.
+        id: u32,
+    },
+    /// The request has ended, and the program knows.
+    Completed {
+        /// The request.
+        io: u32,
+        /// How it ended; if it was split, the first part that did not end well.
+        status: Status,
+        /// When the driver rang the doorbell (the last, if it was split): submission latency ends here.
+        submitted: Time,
+    },
+}
+
+/// How busy a serial resource was.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Utilisation {
+    /// The part: `"host"`, `"link"` or `"controller"`.
+    pub part: &'static str,
+    /// The resource, as on the timeline.
+    pub name: String,
+    /// Busy time, at most `elapsed`.
+    pub busy: Time,
+    /// Time since the start of the run.
+    pub elapsed: Time,
+}
+
+/// The path of a machine.
+#[derive(Clone, Debug)]
+pub enum Front {
+    /// NVMe over PCI Express.
+    Nvme(Box<Nvme>),
+    /// AHCI and SATA.
+    Ahci(Box<Ahci>),
+}
+
+const HOST_LANE: u8 = device::LANES;
+const DOORBELL: Lane = Lane(HOST_LANE + host::LANES);
+const ISSUED: Lane = Lane(DOORBELL.0 + 1);
+const MEMORY: Lane = Lane(ISSUED.0 + 1);
+
+macro_rules! each {
+    ($front:expr, $path:ident => $body:expr) => {
+        match $front {
+            Front::Nvme($path) => $body,
+            Front::Ahci($path) => $body,
+        }
+    };
+}
+
+impl Front {
+    /// An idle path, its queues created.
+    ///
+    /// # Panics
+    /// If a part has no such configuration; see the parts.
+    pub fn new(config: &FrontConfig) -> Front {
+        match config.link {
+            link::Config::Pcie(_) => Front::Nvme(Box::new(Nvme::new(config))),
+            link::Config::Sata(_) => Front::Ahci(Box::new(Ahci::new(config))),
+        }
+    }
+
+    /// Number of event lanes.
+    pub const fn lanes() -> usize {
+        MEMORY.0 as usize + 1
+    }
+
+    /// Rows of the timeline: part and name.
+    pub fn tracks(&self) -> Vec<(String, String)> {
+        let (host, device) = each!(self, path => (path.host.tracks(), path.device.tracks()));
+        let link = LINK.map(str::to_owned).to_vec();
+        let parts = [("host", host), ("link", link), ("controller", device)];
+        parts.into_iter().flat_map(|(part, names)| names.into_iter().map(move |n| (part.to_owned(), n))).collect()
+    }
+
+    /// Busy time of every serial resource until `now`.
+    ///
+    /// # Panics
+    /// If one was busy for longer than has passed: the model is broken.
+    pub fn utilisation(&self, now: Time) -> Vec<Utilisation> {
+        let (host, device) = each!(self, path => (path.host.busy(now), path.device.busy(now)));
+        let link = LINK.into_iter().zip(self.link(now)).map(|(name, way)| (name.to_owned(), way.busy));
+        let host = host.into_iter().map(|(name, busy)| ("host", name, busy));
+        let link = link.map(|(name, busy)| ("link", name, busy));
+        let device = device.into_iter().map(|(name, busy)| ("controller", name, busy));
+        let all = host.chain(link).chain(device);
+        all.map(|(part, name, busy)| {
+            assert!(busy <= now, "{part} {name} busy for {busy} in {now}");
+            Utilisation { part, name, busy, elapsed: now }
+        })
+        .collect()
+    }
+
+    /// What the link has carried: to the device, to the host.
+    pub fn link(&self, now: Time) -> [link::Utilisation; 2] {
+        each!(self, path => path.link.utilisation(now))
+    }
+
+    /// Interrupts that the device has sent; zero where the driver polls.
+    pub fn interrupts(&self) -> u64 {
+        each!(self, path => path.interrupts())
+    }
+
+    /// Requests that found their queue full when they came.
+    pub fn waited(&self) -> u64 {
+        each!(self, path => path.host.waited())
+    }
+
+    /// A request of `job`. `io` names it until it has completed: a dense number, free for reuse afterwards.
+    ///
+    /// # Panics
+    /// If `io` is in use.
+    #[inline]
+    pub fn submit(&mut self, now: Time, io: u32, job: u16, request: Request, s: &mut impl Schedule<Event>) {
+        each!(self, path => path.submit(now, io, job, request, s));
+    }
+
+    /// An event is due. What it leads to is added to `out`.
+    #[inline]
+    pub fn handle(&mut self, now: Time, event: Event, s: &mut impl Schedule<Event>, out: &mut Vec<Output>) {
+        each!(self, path => path.handle(now, event, s, out));
+    }
+
+    /// From the translation layer: there is space for the write's data. [`Output::Arrived`] follows.
+    ///
+    /// # Panics
+    /// If `tag` is no write that runs.
+    #[inline]
+    pub fn ready(&mut self, now: Time, tag: Tag, s: &mut impl Schedule<Event>) {
+        each!(self, path => path.ready(now, tag, s));
+    }
+
+    /// From the translation layer: `bytes` more of the read are in the controller.
+    ///
+    /// # Panics
+    /// If `tag` is no read that runs, or it did not ask for so many.
+    #[inline]
+    pub fn data(&mut self, now: Time, tag: Tag, bytes: u32, s: &mut impl Schedule<Event>) {
+        each!(self, path => path.data(now, tag, bytes, s));
+    }
+
+    /// From the translation layer: the command has ended. [`Output::Completed`] follows, when the last command of its
+    /// request has ended; the tag is used again.
+    ///
+    /// # Panics
+    /// If `tag` does not run, or ends well without all of its data.
+    #[inline]
+    pub fn complete(&mut self, now: Time, tag: Tag, status: Status, s: &mut impl Schedule<Event>) {
+        each!(self, path => path.complete(now, tag, status, s));
+    }
+
+    /// The controller reads `bytes` of host memory, or writes them (`store`), for purposes of its own: a map that is
+    /// kept there. [`Output::HostMemory`] follows, for a write when the data has left.
+    ///
+    /// # Panics
+    /// On SATA, where a drive cannot.
+    #[inline]
+    pub fn host_memory(&mut self, now: Time, bytes: u32, store: bool, id: u32, s: &mut impl Schedule<Event>) {
+        match self {
+            Front::Nvme(path) => path.host_memory(now, bytes, store, id, s),
+            Front::Ahci(_) => panic!("a SATA drive cannot use host memory"),
+        }
+    }
+
+    /// The power is cut, of host and device. Everything under way is gone, and the queues are created anew; what was
+    /// counted stays. Events scheduled before must not be handed in any more. Returns the requests that will never
+    /// complete, ascending.
+    pub fn power_cut(&mut self, now: Time) -> Vec<u32> {
+        each!(self, path => {
+            path.link.power_cut(now);
+            path.device.power_cut(now);
+            path.power_cut();
+            path.host.power_cut(now)
+        })
+    }
+}
+
+/// Rows of the link on the timeline, by direction.
+const LINK: [&str; 2] = ["to device", "to host"];
+
+/// A part's view of the world: its events and rows among those of the path.
+struct Part<'a, S> {
+    s: &'a mut S,
+    tracks: u32,
+}
+
+impl<S: Schedule<Event>> Schedule<device::Event> for Part<'_, S> {
+    #[inline]
+    fn at(&mut self, lane: Lane, when: Time, event: device::Event) {
+        self.s.at(lane, when, Event::Device(event));
+    }
+    #[inline]
+    fn span(&mut self, track: Track, name: &'static str, from: Time, to: Time) {
+        self.s.span(Track(self.tracks + track.0), name, from, to);
+    }
+}
+
+impl<S: Schedule<Event>> Schedule<host::Event> for Part<'_, S> {
+    #[inline]
+    fn at(&mut self, lane: Lane, when: Time, event: host::Event) {
+        self.s.at(Lane(HOST_LANE + lane.0), when, Event::Host(event));
+    }
+    #[inline]
+    fn span(&mut self, track: Track, name: &'static str, from: Time, to: Time) {
+        self.s.span(Track(self.tracks + track.0), name, from, to);
+    }
+}
+
+/// First rows of the link and of the controller on the timeline; those of the host are the first.
+#[derive(Clone, Copy, Debug)]
+struct Tracks {
+    link: u32,
+    device: u32,
+}
+
+impl Tracks {
+    fn behind(host: &[String]) -> Tracks {
+        Tracks { link: host.len() as u32, device: host.len() as u32 + 2 }
+    }
+}
+
+/// The host's view of the world.
+#[inline]
+fn host_part<S>(s: &mut S) -> Part<'_, S> {
+    Part { s, tracks: 0 }
+}
+
+/// The controller's view of the world.
+#[inline]
+fn device_part<S>(s: &mut S, tracks: Tracks) -> Part<'_, S> {
+    Part { s, tracks: tracks.device }
+}
+
+/// Moves a command's data and shows it on the timeline.
+#[inline]
+fn transfer(
+    link: &mut link::Link,
+    now: Time,
+    direction: link::Direction,
+    bytes: u64,
+    tracks: Tracks,
+    s: &mut impl Schedule<Event>,
+) -> link::Transfer {
+    link.data(now, direction, bytes, |way, span| {
+        s.span(Track(tracks.link + way as u32), "data", span.from, span.to);
+    })
+}

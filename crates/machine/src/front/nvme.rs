@@ -1,0 +1,216 @@
+//! NVMe over PCI Express.
+
+use device::{Completion, Posted};
+use host::{Delivery, Entry, Submission};
+use link::pcie::SUBMISSION;
+use link::{Direction, Link};
+use media::{Request, Status, Tag};
+use sim::{Schedule, Time};
+
+use super::{DOORBELL, Event, FrontConfig, MEMORY, Output, Tracks, device_part, host_part, transfer};
+
+/// Driver, link and controller, the queues in the host's memory between them.
+#[derive(Clone, Debug)]
+pub struct Nvme {
+    pub(super) host: host::Nvme,
+    pub(super) link: Link,
+    pub(super) device: device::Nvme,
+    tracks: Tracks,
+    /// Doorbells on their way to the controller.
+    ringing: u32,
+}
+
+impl Nvme {
+    pub(super) fn new(config: &FrontConfig) -> Nvme {
+        let host = host::Nvme::new(&config.host);
+        let interrupts = matches!(config.host.completion, host::Completion::Interrupt { .. });
+        let depth = config.host.queue_depth as u16;
+        let link = Link::new(&config.link);
+        Nvme {
+            device: device::Nvme::new(&config.device, host.pairs(), depth, interrupts, link.round_trip()),
+            link,
+            tracks: Tracks::behind(&host.tracks()),
+            host,
+            ringing: 0,
+        }
+    }
+
+    pub(super) fn interrupts(&self) -> u64 {
+        self.device.interrupts_sent()
+    }
+
+    pub(super) fn power_cut(&mut self) {
+        self.ringing = 0;
+    }
+
+    #[inline]
+    pub(super) fn submit(&mut self, now: Time, io: u32, job: u16, request: Request, s: &mut impl Schedule<Event>) {
+        let (queue, first) = self.host.submit(now, io, job, request, &mut host_part(s));
+        match first {
+            Some(submission) => self.hand_over(now, queue, submission, s),
+            None => self.issue(now, queue, s),
+        }
+    }
+
+    /// Hands over all commands that find a place in the queue.
+    fn issue(&mut self, now: Time, queue: u16, s: &mut impl Schedule<Event>) {
+        while let Some(submission) = self.host.issue(now, queue, &mut host_part(s)) {
+            self.hand_over(now, queue, submission, s);
+        }
+    }
+
+    /// The driver writes a command's doorbell.
+    ///
+    /// A doorbell that nothing waits before is followed on the spot: the controller's room is taken now, and the fetch
+    /// is timed by when the doorbell will be there. Otherwise it is an event of its own, and what comes after it too,
+    /// so that nothing overtakes.
+    #[inline]
+    fn hand_over(&mut self, now: Time, queue: u16, submission: Submission, s: &mut impl Schedule<Event>) {
+        let Submission { cid, at, prompt } = submission;
+        if self.ringing == 0 && self.device.at_once() {
+            let tail = self.host.enter(queue, cid);
+            let fetch = self.device.fetch_at_once(queue, tail);
+            let arrives = self.link.submission(now, at);
+            let entry = self.host.entry(queue, fetch.index);
+            self.device.admit_one(queue, arrives, prompt, entry, &mut device_part(s, self.tracks));
+        } else {
+            self.ringing += 1;
+            s.at(DOORBELL, self.link.doorbell(now, at), Event::Doorbell { queue, cid });
+        }
+    }
+
+    /// The doorbell of a command is at the controller.
+    fn ring(&mut self, now: Time, queue: u16, cid: u16, s: &mut impl Schedule<Event>) {
+        let tail = self.host.enter(queue, cid);
+        self.device.doorbell(queue, tail);
+        self.fetch(now, s);
+    }
+
+    /// The controller reads as many commands as wait and find room.
+    fn fetch(&mut self, now: Time, s: &mut impl Schedule<Event>) {
+        while let Some(fetch) = self.device.fetch() {
+            let arrives = self.link.fetch(now, u32::from(fetch.count) * SUBMISSION);
+            let host = &self.host;
+            let entry = |index| host.entry(fetch.queue, index);
+            self.device.admit(fetch, arrives, entry, &mut device_part(s, self.tracks));
+        }
+    }
+
+    #[inline]
+    pub(super) fn handle(&mut self, now: Time, event: Event, s: &mut impl Schedule<Event>, out: &mut Vec<Output>) {
+        match event {
+            Event::Device(device::Event::Fetched(first)) => {
+                let mut next = Some(first);
+                while let Some(tag) = next {
+                    let list;
+                    (next, list) = self.device.fetched(tag);
+                    if list == 0 {
+                        self.decode(now, tag, s, out);
+                    } else {
+                        let at = self.link.fetch(now, list);
+                        self.device.listed(tag, at, &mut device_part(s, self.tracks));
+                    }
+                }
+            }
+            Event::Device(device::Event::Listed(tag)) => self.decode(now, tag, s, out),
+            Event::Device(device::Event::Decoded(tag)) => self.run(tag, out),
+            Event::Device(device::Event::Arrived(tag)) => out.push(Output::Arrived { tag: Tag(u32::from(tag)) }),
+            Event::Device(device::Event::Ended(tag)) => {
+                self.device.ended();
+                self.post(now, now, tag, s);
+            }
+            Event::Device(device::Event::Coalesced { queue, epoch }) => {
+                if self.device.coalesced(queue, epoch) {
+                    let at = self.link.interrupt(now);
+                    let seen = self.host.interrupt(now, queue, at, &mut host_part(s));
+                    self.seen(now, queue, seen);
+                }
+            }
+            Event::Host(event) => {
+                if let Some(host::Completed { io, status, submitted }) = self.host.reaped(event) {
+                    out.push(Output::Completed { io, status, submitted });
+                }
+                if self.host.waits(event.queue) {
+                    self.issue(now, event.queue, s);
+                }
+            }
+            Event::Doorbell { queue, cid } => {
+                self.ringing -= 1;
+                self.ring(now, queue, cid, s);
+            }
+            Event::HostMemory(id) => out.push(Output::HostMemory { id }),
+            Event::Issued(_) => unreachable!("an adapter's event on a path without an adapter"),
+        }
+    }
+
+    #[inline]
+    fn decode(&mut self, now: Time, tag: u16, s: &mut impl Schedule<Event>, out: &mut Vec<Output>) {
+        if self.device.decode(now, tag, &mut device_part(s, self.tracks)) {
+            self.run(tag, out);
+        }
+    }
+
+    #[inline]
+    fn run(&mut self, tag: u16, out: &mut Vec<Output>) {
+        let (queue, cid, request) = self.device.run(tag);
+        out.push(Output::Command { tag: Tag(u32::from(tag)), io: self.host.io(queue, cid), request });
+    }
+
+    #[inline]
+    pub(super) fn ready(&mut self, now: Time, tag: Tag, s: &mut impl Schedule<Event>) {
+        let (tag, bytes, staged) = self.device.ready(now, tag, &mut device_part(s, self.tracks));
+        let moved = transfer(&mut self.link, now, Direction::ToDevice, bytes, self.tracks, s);
+        self.device.arrives(tag, moved.arrives.max(staged), &mut device_part(s, self.tracks));
+    }
+
+    #[inline]
+    pub(super) fn data(&mut self, now: Time, tag: Tag, bytes: u32, s: &mut impl Schedule<Event>) {
+        let (tag, staged) = self.device.data(now, tag, bytes, &mut device_part(s, self.tracks));
+        let moved = transfer(&mut self.link, now, Direction::ToHost, u64::from(bytes), self.tracks, s);
+        self.device.sent(tag, moved.sent.max(staged));
+    }
+
+    #[inline]
+    pub(super) fn complete(&mut self, now: Time, tag: Tag, status: Status, s: &mut impl Schedule<Event>) {
+        let end = self.device.complete(now, tag, status, &mut device_part(s, self.tracks));
+        if let Some((tag, at)) = end {
+            self.post(now, at, tag, s);
+        }
+    }
+
+    /// At `at`, the controller writes a completion queue entry, behind it perhaps an interrupt, and has room for a
+    /// command.
+    #[inline]
+    fn post(&mut self, now: Time, at: Time, tag: u16, s: &mut impl Schedule<Event>) {
+        let Posted { queue, index, entry, interrupt } = self.device.post(at, tag, &mut device_part(s, self.tracks));
+        let (visible, message) = self.link.completion(now, at, interrupt);
+        let interrupt = interrupt.then_some(message);
+        let Completion { cid, sq_head, phase, status } = entry;
+        let entry = Entry { cid, sq_head, phase, status };
+        let delivery = Delivery { queue, index, entry, visible, interrupt };
+        let seen = self.host.completion(now, delivery, &mut host_part(s));
+        self.seen(now, queue, seen);
+        if self.device.waits() {
+            self.fetch(now, s);
+        }
+    }
+
+    /// The driver has taken completions and writes the queue's head doorbell.
+    #[inline]
+    fn seen(&mut self, now: Time, queue: u16, seen: Option<host::nvme::Seen>) {
+        if let Some(host::nvme::Seen { head, at }) = seen {
+            self.link.doorbell(now, at);
+            self.device.seen(queue, head);
+        }
+    }
+
+    #[inline]
+    pub(super) fn host_memory(&mut self, now: Time, bytes: u32, store: bool, id: u32, s: &mut impl Schedule<Event>) {
+        let at = if store {
+            transfer(&mut self.link, now, Direction::ToHost, u64::from(bytes), self.tracks, s).sent
+        } else {
+            transfer(&mut self.link, now, Direction::ToDevice, u64::from(bytes), self.tracks, s).arrives
+        };
+        s.at(MEMORY, at, Event::HostMemory(id));
+    }
+}

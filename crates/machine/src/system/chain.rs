@@ -1,0 +1,102 @@
+//! Finding a system, and the systems it extends.
+
+use std::path::{Path, PathBuf};
+
+use super::error::SystemError;
+use super::layer::Layer;
+use super::nearest::nearest;
+use super::presets::{preset, presets};
+
+/// The files of a system, the one that extends no other first.
+pub(super) struct Chain {
+    pub layers: Vec<Layer>,
+    /// Name without folder and `.toml`, the title of a file that has none.
+    pub stem: String,
+}
+
+/// One file of a chain.
+struct Found {
+    /// What no other file has: a preset's name, a file's full path.
+    identity: String,
+    /// For messages.
+    name: String,
+    text: String,
+    /// Where the files that it extends are sought.
+    folder: PathBuf,
+}
+
+/// The files of a preset or a path.
+pub(super) fn open(name: &str) -> Result<Chain, SystemError> {
+    follow(find(name, Path::new(""))?)
+}
+
+/// The files of a text that stands for a file.
+pub(super) fn parse(name: &str, text: &str) -> Result<Chain, SystemError> {
+    let folder = Path::new(name).parent().unwrap_or(Path::new("")).to_owned();
+    follow(Found { identity: identity(Path::new(name)), name: name.to_owned(), text: text.to_owned(), folder })
+}
+
+fn follow(first: Found) -> Result<Chain, SystemError> {
+    let stem = Path::new(&first.name).file_stem().map_or(first.name.clone(), |stem| stem.to_string_lossy().into());
+    let mut seen = vec![(first.identity.clone(), first.name.clone())];
+    let mut layers = vec![Layer::parse(&first.name, &first.text)?];
+    let mut folder = first.folder;
+    while let Some((name, Some(place))) = layers.last().and_then(|layer| layer.extends.clone()) {
+        let fail = |why: String| SystemError::value(&place, "extends", why);
+        let next = find(&name, &folder).map_err(|error| match error {
+            SystemError::Unknown { name, nearest } => {
+                fail(format!("\"{name}\" is neither a file nor a preset, the nearest preset is \"{nearest}\""))
+            }
+            SystemError::Unreadable { path, why } => fail(format!("{path} cannot be read: {why}")),
+            other => other,
+        })?;
+        let again = seen.iter().any(|(identity, _)| *identity == next.identity);
+        seen.push((next.identity, next.name.clone()));
+        if again {
+            let names: Vec<&str> = seen.iter().map(|(_, name)| name.as_str()).collect();
+            return Err(fail(format!("the files extend each other in a circle: {}", names.join(" -> "))));
+        }
+        layers.push(Layer::parse(&next.name, &next.text)?);
+        folder = next.folder;
+    }
+    layers.reverse();
+    Ok(Chain { layers, stem })
+}
+
+fn find(name: &str, folder: &Path) -> Result<Found, SystemError> {
+    let is_path = name.ends_with(".toml") || name.contains(['/', '\\']);
+    if let (false, Some(text)) = (is_path, preset(name)) {
+        let folder = PathBuf::new();
+        return Ok(Found {
+            identity: format!("preset {name}"),
+            name: format!("{name}.toml"),
+            text: text.to_owned(),
+            folder,
+        });
+    }
+    let path = folder.join(name);
+    if !is_path && !path.is_file() {
+        let nearest = nearest(name, presets().iter().map(|(preset, _)| *preset)).to_owned();
+        return Err(SystemError::Unknown { name: name.to_owned(), nearest });
+    }
+    let shown = path.display().to_string();
+    let text = std::fs::read(&path).map_err(|error| SystemError::Unreadable {
+        path: shown.clone(),
+        why: match error.kind() {
+            std::io::ErrorKind::NotFound => "there is no such file".to_owned(),
+            _ => error.to_string(),
+        },
+    })?;
+    let text = String::from_utf8(text)
+        .map_err(|_| SystemError::Unreadable { path: shown.clone(), why: "it is not UTF-8 text".to_owned() })?;
+    Ok(Found {
+        identity: identity(&path),
+        name: shown,
+        text,
+        folder: path.parent().unwrap_or(Path::new("")).to_owned(),
+    })
+}
+
+fn identity(path: &Path) -> String {
+    std::fs::canonicalize(path).unwrap_or_else(|_| path.to_owned()).display().to_string()
+}

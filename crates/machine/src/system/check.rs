@@ -1,0 +1,244 @@
+//! Values that are each fine, and together are not.
+
+use media::{Geometry, SECTOR};
+
+use super::device::Memory;
+use super::error::SystemError;
+use super::flash::Cell;
+use super::ftl::MapPlace;
+use super::host::Completion;
+use super::link::LinkType;
+use super::{System, Value};
+
+/// Bytes of the map that one mapping unit needs.
+const MAP_ENTRY: u64 = 4;
+
+/// Checks a system whose values have all been read, and fills in what follows from them.
+pub(super) fn check(system: &mut System) -> Result<(), SystemError> {
+    link(system)?;
+    geometry(system)?;
+    device(system)?;
+    capacity(system)?;
+    memory(system)
+}
+
+impl System {
+    /// The line that says that `keys` together do not work, at the place of the one that was set last.
+    fn conflict(&self, keys: &[&str], why: String) -> Result<(), SystemError> {
+        let last = keys.iter().map(|key| self.setting(key)).rev().max_by_key(|setting| setting.layer);
+        match last.and_then(|setting| setting.place.clone()) {
+            Some(place) => Err(SystemError::Conflict { place, why }),
+            None => panic!("the defaults of {keys:?} contradict one another: {why}"),
+        }
+    }
+
+    /// `key is value`, as it was written.
+    fn is(&self, key: &str) -> String {
+        format!("{key} is {}", self.setting(key).value)
+    }
+
+    fn expect(&self, holds: bool, keys: &[&str], expected: &str) -> Result<(), SystemError> {
+        match holds {
+            true => Ok(()),
+            false => self.conflict(keys, format!("{}, expected {expected}", self.is(keys[0]))),
+        }
+    }
+
+    fn power_of_two(&self, key: &str, value: u64) -> Result<(), SystemError> {
+        self.expect(value.is_power_of_two(), &[key], "a power of two")
+    }
+
+    fn multiple(&self, key: &str, value: u64, other: &str, of: u64) -> Result<(), SystemError> {
+        let of_text = format!("a multiple of {other} ({})", Value::Size(of).plain());
+        self.expect(value % of == 0, &[key, other], &of_text)
+    }
+}
+
+/// A size to be compared with another one.
+fn about(bytes: u64) -> String {
+    match Value::Size(bytes).plain() {
+        short if short.len() <= 8 => short,
+        _ => format!("{:.1}MiB", bytes as f64 / 1048576.0),
+    }
+}
+
+fn link(s: &System) -> Result<(), SystemError> {
+    if s.link.kind == LinkType::Sata {
+        s.expect(s.link.generation <= 3, &["link.generation", "link.type"], "1 to 3 where link.type is \"sata\"")?;
+        s.expect(s.host.queue_depth <= 32, &["host.queue_depth", "link.type"], "1 to 32 where link.type is \"sata\"")?;
+        let most = "1 to 32 where link.type is \"sata\"";
+        s.expect(s.device.max_commands <= 32, &["device.max_commands", "link.type"], most)?;
+        let largest = "at most 32MiB where link.type is \"sata\"";
+        s.expect(s.host.max_transfer <= 32 << 20, &["host.max_transfer", "link.type"], largest)?;
+    }
+    if s.link.kind == LinkType::Pcie {
+        s.expect(
+            s.host.queue_depth >= 2,
+            &["host.queue_depth", "link.type"],
+            "at least 2 where link.type is \"pcie\"",
+        )?;
+    }
+    let lanes = [1, 2, 4, 8, 12, 16, 32].contains(&s.link.lanes);
+    s.expect(lanes, &["link.lanes"], "1, 2, 4, 8, 12, 16 or 32")?;
+    let wide = s.link.lanes < 32 || s.link.generation < 6;
+    s.expect(wide, &["link.lanes", "link.generation"], "at most 16 where link.generation is 6")?;
+    s.power_of_two("link.max_payload", s.link.max_payload)?;
+    s.power_of_two("link.max_read_request", s.link.max_read_request)?;
+    let (boundary, payload) = ("link.read_completion_boundary", "link.max_payload");
+    s.power_of_two(boundary, s.link.read_completion_boundary)?;
+    let most = format!("at most {payload} ({})", s.setting(payload).value.plain());
+    s.expect(s.link.read_completion_boundary <= s.link.max_payload, &[boundary, payload], &most)?;
+    s.expect(s.link.data_fis % SECTOR == 0, &["link.data_fis"], "a multiple of 512B")?;
+    s.power_of_two("host.page", s.host.page)?;
+    s.expect(s.host.ahci.region % SECTOR == 0, &["host.ahci.region"], "a multiple of 512B")?;
+    s.expect(s.host.max_transfer % SECTOR == 0, &["host.max_transfer"], "a multiple of 512B")
+}
+
+fn device(s: &System) -> Result<(), SystemError> {
+    if let Some(burst) = s.device.arbitration_burst {
+        s.power_of_two("device.arbitration_burst", u64::from(burst))?;
+    }
+    let (threshold, time) = ("device.coalescing.threshold", "device.coalescing.time");
+    let coalescing = &s.device.coalescing;
+    let waits = coalescing.time.ps() > 0;
+    s.expect(coalescing.time.ps() % 100_000_000 == 0, &[time], "a multiple of 100us")?;
+    if coalescing.threshold > 1 && !waits {
+        let why = format!("{} and {}, expected a time too", s.is(threshold), s.is(time));
+        return s.conflict(&[threshold, time], why);
+    }
+    if coalescing.threshold == 1 && waits {
+        let why = format!("{} and {}, expected a threshold of at least 2", s.is(time), s.is(threshold));
+        return s.conflict(&[time, threshold], why);
+    }
+    if coalescing.threshold > 1 && s.host.completion == Completion::Polling {
+        let why = format!("{}, but {}: there are no interrupts to coalesce", s.is(threshold), s.is("host.completion"));
+        return s.conflict(&[threshold, "host.completion"], why);
+    }
+    let cache = &s.device.write_cache;
+    let (high, low) = ("device.write_cache.high", "device.write_cache.low");
+    s.expect(cache.low <= cache.high, &[low, high], &format!("at most {high} ({})", s.setting(high).value))?;
+    let largest = format!("at least host.max_transfer ({})", s.setting("host.max_transfer").value.plain());
+    s.expect(cache.size >= s.host.max_transfer, &["device.write_cache.size", "host.max_transfer"], &largest)?;
+    s.multiple("device.write_cache.size", cache.size, "ftl.unit", s.ftl.unit)?;
+    s.multiple("device.read_cache.size", s.device.read_cache.size, "ftl.unit", s.ftl.unit)?;
+    s.multiple("ftl.map_cache.size", s.ftl.map_cache.size.unwrap_or(0), "ftl.unit", s.ftl.unit)
+}
+
+fn geometry(s: &System) -> Result<(), SystemError> {
+    let flash = &s.flash;
+    s.power_of_two("ftl.unit", s.ftl.unit)?;
+    s.multiple("flash.page", flash.page, "ftl.unit", s.ftl.unit)?;
+    s.multiple("flash.page", flash.page, "flash.ecc.codeword", flash.ecc.codeword)?;
+    let bits = flash.ecc.codeword * 8;
+    let codeword = format!("fewer than the {bits} bits of flash.ecc.codeword");
+    let (correctable, of) = ("flash.ecc.correctable", "flash.ecc.codeword");
+    s.expect(u64::from(flash.ecc.correctable) < bits, &[correctable, of], &codeword)?;
+    let types = flash.cell.bits() as usize;
+    for (key, times) in [("flash.read", &flash.read), ("flash.program", &flash.program)] {
+        if times.len() != 1 && times.len() != types {
+            let cell = s.is("flash.cell");
+            let why = format!("{key} has {} times, expected 1 or {types} ({cell})", times.len());
+            return s.conflict(&[key, "flash.cell"], why);
+        }
+    }
+    if s.ftl.slc_cache.size > 0 && flash.cell == Cell::Slc {
+        let why = format!("{}, but {}: all of it is SLC", s.is("ftl.slc_cache.size"), s.is("flash.cell"));
+        return s.conflict(&["ftl.slc_cache.size", "flash.cell"], why);
+    }
+    let planes = if s.ftl.multi_plane { u64::from(flash.planes) } else { 1 };
+    let program = planes * flash.page / s.ftl.unit;
+    if program > 64 {
+        let why = format!("{}, so that {program} units make a program, expected at most 64", s.is("ftl.unit"));
+        return s.conflict(&["ftl.unit", "flash.page", "flash.planes", "ftl.multi_plane"], why);
+    }
+    let shape = ["flash.channels", "flash.chips", "flash.dies", "flash.planes", "flash.blocks", "flash.pages"];
+    match s.geometry().fault() {
+        Some(why) => s.conflict(&[&shape[..], &["flash.page", "ftl.unit"]].concat(), format!("flash: {why}")),
+        None => Ok(()),
+    }
+}
+
+impl System {
+    /// The flash as the translation layer sees it.
+    pub fn geometry(&self) -> Geometry {
+        Geometry {
+            channels: self.flash.channels,
+            chips: self.flash.chips,
+            dies: self.flash.dies,
+            planes: self.flash.planes,
+            blocks: self.flash.blocks,
+            pages: self.flash.pages,
+            page_bytes: u32::try_from(self.flash.page).expect("a page is at most 64 KiB"),
+            unit_bytes: u32::try_from(self.ftl.unit).expect("a unit is at most 32 KiB"),
+        }
+    }
+}
+
+fn capacity(s: &mut System) -> Result<(), SystemError> {
+    let raw = u64::try_from(s.geometry().bytes()).expect("2^32 units of 32 KiB fit");
+    s.raw_bytes = raw;
+    let (given, key) = match (s.ftl.capacity, s.ftl.over_provisioning) {
+        (Some(bytes), None) => (bytes, "ftl.capacity"),
+        // The fraction is exact to 2^-53; what is left of a unit is nobody's.
+        (None, Some(spare)) => ((raw as f64 / (1.0 + spare)) as u64 / s.ftl.unit * s.ftl.unit, "ftl.over_provisioning"),
+        _ => unreachable!("exactly one of the two is given"),
+    };
+    s.user_bytes = given;
+    if key == "ftl.capacity" {
+        s.multiple(key, given, "ftl.unit", s.ftl.unit)?;
+        let below = format!("less than the {} of flash", about(raw));
+        s.expect(given < raw, &[key, "flash.blocks"], &below)?;
+    }
+    let planes = u64::from(s.geometry().all_dies()) * u64::from(s.flash.planes);
+    let slc_block = u64::from(s.flash.pages) * s.flash.page / u64::from(s.flash.cell.bits());
+    let slc_blocks = s.ftl.slc_cache.size.div_ceil(planes * slc_block);
+    // Good blocks of a plane, less what collection holds back, must hold what the host sees.
+    let blocks = (f64::from(s.flash.blocks) * (1.0 - s.flash.bad_blocks)) as u64;
+    let frontiers = if s.ftl.gc.streams { 2 } else { 1 };
+    let block = u64::from(s.flash.pages) * s.flash.page;
+    // A map that is not all at hand is kept in flash.
+    let map = if s.ftl.map_cache.size.is_some() { given / s.ftl.unit * MAP_ENTRY } else { 0 };
+    let data = (given + map).div_ceil(planes * block);
+    let needed = data + u64::from(s.ftl.gc.start) + frontiers + slc_blocks;
+    if needed > blocks {
+        let slc = if slc_blocks > 0 { format!(", {slc_blocks} of the SLC cache") } else { String::new() };
+        let why = format!(
+            "{}, which needs {needed} good blocks a plane ({data} of data, {} of ftl.gc.start, {frontiers} being \
+             written{slc}), expected at most {blocks}",
+            s.is(key),
+            s.ftl.gc.start
+        );
+        let keys = [key, "ftl.gc.start", "ftl.slc_cache.size", "flash.blocks", "flash.bad_blocks"];
+        return s.conflict(&keys, why);
+    }
+    s.slc_blocks = u32::try_from(slc_blocks).expect("fewer than blocks");
+    Ok(())
+}
+
+fn memory(s: &System) -> Result<(), SystemError> {
+    let units = s.user_bytes / s.ftl.unit;
+    let map = s.ftl.map_cache.size.unwrap_or(units * MAP_ENTRY);
+    let in_dram = [
+        ("ftl.map_cache.size", s.ftl.map_cache.place == MapPlace::Dram, map),
+        ("device.write_cache.size", s.device.write_cache.place == Memory::Dram, s.device.write_cache.size),
+        ("device.read_cache.size", s.device.read_cache.place == Memory::Dram, s.device.read_cache.size),
+    ];
+    let needed: u64 = in_dram.iter().filter(|(_, there, _)| *there).map(|(_, _, bytes)| bytes).sum();
+    if needed <= s.device.dram {
+        return Ok(());
+    }
+    let parts: Vec<String> = in_dram
+        .iter()
+        .filter(|(_, there, bytes)| *there && *bytes > 0)
+        .map(|(key, _, bytes)| format!("{key} {}", about(*bytes)))
+        .collect();
+    let why = format!(
+        "{}, but {} are to be in it ({}), expected as much DRAM or another place",
+        s.is("device.dram"),
+        about(needed),
+        parts.join(", ")
+    );
+    let sizes = ["device.dram", "ftl.map_cache.size", "device.write_cache.size", "device.read_cache.size"];
+    let places = ["ftl.map_cache.place", "device.write_cache.place", "device.read_cache.place"];
+    s.conflict(&[&sizes[..], &places, &["ftl.capacity", "flash.blocks"]].concat(), why)
+}

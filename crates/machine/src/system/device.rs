@@ -1,0 +1,188 @@
+//! `[device]`: the storage controller.
+
+use sim::Time;
+
+use super::key::{
+    BOOL, COUNT, FRACTION, Fallback, Kind, RATE, SIZE, TIME, assumed, by_assumed, by_given, given, section, words,
+};
+
+words! {
+    /// How the controller chooses the next submission queue (NVMe Base Specification, Command Arbitration).
+    Arbitration {
+        /// Each in turn.
+        RoundRobin = "round-robin",
+        /// Urgent ones first, then by weight.
+        WeightedRoundRobin = "weighted-round-robin",
+    }
+}
+
+words! {
+    /// Memory of the controller.
+    Memory {
+        /// Its DRAM.
+        Dram = "dram",
+        /// SRAM on its chip.
+        Sram = "sram",
+    }
+}
+
+words! {
+    /// Whether read and written data share memory.
+    CacheSharing {
+        /// Each has its own.
+        Separate = "separate",
+        /// One pool as large as both together.
+        Shared = "shared",
+    }
+}
+
+words! {
+    /// When a write is acknowledged.
+    WriteMode {
+        /// When its data is in the controller.
+        Back = "write-back",
+        /// When its data is in flash.
+        Through = "write-through",
+    }
+}
+
+const FIRMWARE: &str = "some hundred instructions a command on processors of about 1 GHz";
+
+section! {
+    /// The storage controller.
+    Device {
+        "device.arbitration" arbitration: Arbitration = Kind::words(Arbitration::WORDS),
+            given("round-robin", "NVMe Base Specification: the one that every controller has"),
+            "How the next submission queue is chosen.",
+            when "link.type" is "pcie";
+        "device.arbitration_burst" arbitration_burst: Option<u32> = COUNT.within(1.0, 64.0).or("unlimited"),
+            assumed("8", "drives recommend 1 to 8 (Identify Controller, RAB)"),
+            "Commands taken from a queue before the next has its turn: a power of two (NVMe Feature 01h).",
+            when "link.type" is "pcie";
+        "device.fetch_burst" fetch_burst: u32 = COUNT.within(1.0, 1024.0),
+            assumed("8", "512 bytes of entries: one PCIe read of the usual size"),
+            "Submission queue entries fetched by one read of host memory.",
+            when "link.type" is "pcie";
+        "device.max_commands" max_commands: u32 = COUNT.within(1.0, 65535.0),
+            Fallback::By("link.type", &[
+                by_assumed("pcie", "512", "more than hosts commonly keep outstanding, less than a queue can hold"),
+                by_given("sata", "32", "Serial ATA native command queuing: 32 tags"),
+            ]),
+            "Commands that the controller works on at once.";
+        "device.dram" dram: u64 = SIZE,
+            assumed("1GiB", "about a thousandth of a 1 TB drive, for its map, and data"),
+            "DRAM of the controller; 0B: it has none.";
+        "device.dram_bandwidth" dram_bandwidth: Option<u64> = RATE.or("unlimited"),
+            assumed("unlimited", "data of reads and writes passes through SRAM, or the DRAM is fast enough"),
+            "Bytes a second of the controller's DRAM, through which a command's data passes twice.";
+        "device.cache_sharing" cache_sharing: CacheSharing = Kind::words(CacheSharing::WORDS),
+            assumed("shared", "one pool of buffers is what controllers' memory is used as"),
+            "Whether the read and the write cache share their memory.";
+        "device.power_loss_protection" power_loss_protection: bool = BOOL,
+            assumed("false", "client drives have no capacitors for it"),
+            "Written data in the controller survives a power cut, so that flush and FUA need not wait for flash.";
+
+        /// Interrupt coalescing (NVMe Feature 08h).
+        table coalescing: Coalescing;
+        /// What the firmware costs.
+        table firmware: Firmware;
+        /// Memory for data that was read.
+        table read_cache: ReadCache;
+        /// Memory for data on its way to flash.
+        table write_cache: WriteCache;
+        /// Weights of the queue classes under weighted round robin (NVMe Feature 01h).
+        table weights: Weights;
+    }
+}
+
+section! {
+    /// Interrupt coalescing (NVMe Feature 08h): an interrupt waits for so many completions or for so long.
+    Coalescing {
+        "device.coalescing.threshold" threshold: u32 = COUNT.within(1.0, 256.0),
+            given("1", "NVMe Base Specification: the default of Feature 08h is none"),
+            "Completions that an interrupt waits for; 1: none.",
+            when "link.type" is "pcie";
+        "device.coalescing.time" time: Time = TIME.within(0.0, 25.5e9),
+            given("0s", "NVMe Base Specification: the default of Feature 08h is none"),
+            "Longest time that it waits, a multiple of 100us.",
+            when "link.type" is "pcie";
+    }
+}
+
+section! {
+    /// Firmware: a time a command on one of its cores, before the command and after it.
+    Firmware {
+        "device.firmware.cores" cores: u32 = COUNT.within(1.0, 64.0),
+            assumed("2", "such that a million commands a second, as client drives of 2020 promise, are no limit"),
+            "Cores that handle commands.";
+        "device.firmware.read" read: Time = TIME,
+            assumed("700ns", FIRMWARE),
+            "Core time to take a read.";
+        "device.firmware.write" write: Time = TIME,
+            assumed("700ns", FIRMWARE),
+            "Core time to take a write.";
+        "device.firmware.trim" trim: Time = TIME,
+            assumed("2us", FIRMWARE),
+            "Core time to take a trim.";
+        "device.firmware.flush" flush: Time = TIME,
+            assumed("1us", FIRMWARE),
+            "Core time to take a flush.";
+        "device.firmware.complete" complete: Time = TIME,
+            assumed("0s", "hardware does it"),
+            "Core time to complete a command.";
+    }
+}
+
+section! {
+    /// Cache of data that was read.
+    ReadCache {
+        "device.read_cache.size" size: u64 = SIZE,
+            assumed("0B", "few drives are known to keep what they read; hosts have their page cache"),
+            "Its size; 0B: none.";
+        "device.read_cache.place" place: Memory = Kind::words(Memory::WORDS),
+            assumed("dram", "where there is room"),
+            "Where it is.";
+    }
+}
+
+section! {
+    /// Cache of data on its way to flash. It holds at least the largest command.
+    WriteCache {
+        "device.write_cache.size" size: u64 = SIZE.least(4096.0),
+            assumed("16MiB", "some programs for each of a drive's dies"),
+            "Its size; at least the largest command.";
+        "device.write_cache.place" place: Memory = Kind::words(Memory::WORDS),
+            assumed("dram", "where there is room"),
+            "Where it is.";
+        "device.write_cache.mode" mode: WriteMode = Kind::words(WriteMode::WORDS),
+            given("write-back", "NVMe and ATA drives have their volatile write cache on unless told otherwise"),
+            "When a write is acknowledged.";
+        "device.write_cache.high" high: f64 = FRACTION,
+            assumed("0", "data goes to flash as soon as it fills a program"),
+            "Dirty part of it at which writing to flash starts.";
+        "device.write_cache.low" low: f64 = FRACTION,
+            assumed("0", "data goes to flash as soon as it fills a program"),
+            "Dirty part of it at which writing to flash stops; at most high.";
+        "device.write_cache.idle" idle: Option<Time> = TIME.or("never"),
+            assumed("1ms", "longer than the gaps within a burst, short against a power cut"),
+            "After this long without a write all of it is written to flash.";
+    }
+}
+
+section! {
+    /// Weights of the queue classes: commands a turn.
+    Weights {
+        "device.weights.high" high: u32 = COUNT.within(1.0, 256.0),
+            assumed("8", "each class has twice the turns of the next"),
+            "Weight of the class high.",
+            when "device.arbitration" is "weighted-round-robin";
+        "device.weights.medium" medium: u32 = COUNT.within(1.0, 256.0),
+            assumed("4", "each class has twice the turns of the next"),
+            "Weight of the class medium.",
+            when "device.arbitration" is "weighted-round-robin";
+        "device.weights.low" low: u32 = COUNT.within(1.0, 256.0),
+            assumed("2", "each class has twice the turns of the next"),
+            "Weight of the class low.",
+            when "device.arbitration" is "weighted-round-robin";
+    }
+}

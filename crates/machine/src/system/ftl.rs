@@ -1,0 +1,168 @@
+//! `[ftl]`: the flash translation layer.
+
+use super::key::{BOOL, COUNT, FRACTION, FromValue, Kind, SIZE, assumed, given, section, words};
+use super::value::Value;
+
+words! {
+    /// Unit of allocation, collection and erase.
+    Group {
+        /// A block: each plane by itself.
+        Plane = "plane",
+        /// The blocks of one number on the planes of a die.
+        Die = "die",
+        /// The blocks of one number on all dies: a superblock.
+        Drive = "drive",
+    }
+}
+
+words! {
+    /// How garbage collection chooses its victim.
+    GcPolicy {
+        /// The fewest valid units.
+        Greedy = "greedy",
+        /// The greatest free space times age over cost (Rosenblum and Ousterhout, 1992).
+        CostBenefit = "cost-benefit",
+        /// The one closed longest ago.
+        Fifo = "fifo",
+        /// The fewest valid units of some drawn at random (Van Houdt, SIGMETRICS 2013).
+        DChoices = "d-choices",
+    }
+}
+
+words! {
+    /// Where the cache of the map is.
+    MapPlace {
+        /// In the controller's SRAM.
+        Sram = "sram",
+        /// In the controller's DRAM.
+        Dram = "dram",
+        /// In the host's memory, behind the link.
+        Host = "host",
+    }
+}
+
+words! {
+    /// A direction to stripe over.
+    Axis {
+        /// Channels.
+        Channel = "C",
+        /// Ways: the chips of a channel.
+        Way = "W",
+        /// Dies of a chip.
+        Die = "D",
+        /// Planes of a die.
+        Plane = "P",
+    }
+}
+
+/// Every order of the four directions.
+const STRIPES: &[&str] = &[
+    "CWDP", "CWPD", "CDWP", "CDPW", "CPWD", "CPDW", "WCDP", "WCPD", "WDCP", "WDPC", "WPCD", "WPDC", "DCWP", "DCPW",
+    "DWCP", "DWPC", "DPCW", "DPWC", "PCWD", "PCDW", "PWCD", "PWDC", "PDCW", "PDWC",
+];
+
+impl FromValue for [Axis; 4] {
+    fn from_value(value: &Value) -> Option<[Axis; 4]> {
+        let Value::Word(order) = value else { return None };
+        let axis = |letter| match letter {
+            b'C' => Some(Axis::Channel),
+            b'W' => Some(Axis::Way),
+            b'D' => Some(Axis::Die),
+            b'P' => Some(Axis::Plane),
+            _ => None,
+        };
+        let [a, b, c, d] = order.as_bytes() else { return None };
+        Some([axis(*a)?, axis(*b)?, axis(*c)?, axis(*d)?])
+    }
+}
+
+section! {
+    /// The flash translation layer.
+    Ftl {
+        "ftl.unit" unit: u64 = SIZE.within(512.0, 32768.0),
+            assumed("4KiB", "the page of the hosts' file systems"),
+            "Bytes that one entry of the map stands for: a power of two that divides flash.page.";
+        "ftl.capacity" capacity: Option<u64> = SIZE.least(4096.0).or("auto"),
+            given("auto", "follows from ftl.over_provisioning"),
+            "Bytes that the host sees. Exactly one of this and ftl.over_provisioning; the other is auto.";
+        "ftl.over_provisioning" over_provisioning: Option<f64> = FRACTION.within(0.001, 10.0).or("auto"),
+            assumed("0.07", "what the difference between GB and GiB leaves, rounded"),
+            "(Raw bytes - user bytes) / user bytes.";
+        "ftl.group" group: Group = Kind::words(Group::WORDS),
+            assumed("drive", "superblocks keep the metadata of large drives small"),
+            "Unit of allocation, collection and erase: a block, the blocks of a die, or of all dies.";
+        "ftl.stripe" stripe: [Axis; 4] = Kind::words(STRIPES),
+            assumed("CWDP", "channels first: the least wait for a bus"),
+            "Order in which consecutive programs go over channels, ways, dies and planes, the first letter fastest.";
+        "ftl.multi_plane" multi_plane: bool = BOOL,
+            assumed("true", "twice the bandwidth of a program"),
+            "Programs and erases cover all planes of a die at once.";
+
+        /// Garbage collection.
+        table gc: Gc;
+        /// The cache of the map.
+        table map_cache: MapCache;
+        /// Blocks that hold one bit a cell and take writes first.
+        table slc_cache: SlcCache;
+        /// Wear levelling.
+        table wear_levelling: WearLevelling;
+    }
+}
+
+section! {
+    /// Garbage collection.
+    Gc {
+        "ftl.gc.policy" policy: GcPolicy = Kind::words(GcPolicy::WORDS),
+            assumed("greedy", "the best for uniform traffic, and simple"),
+            "How the victim is chosen.";
+        "ftl.gc.choices" choices: u32 = COUNT.within(1.0, 65536.0),
+            assumed("10", "close to greedy (Van Houdt, SIGMETRICS 2013)"),
+            "Blocks drawn at random, of which the best is the victim.",
+            when "ftl.gc.policy" is "d-choices";
+        "ftl.gc.start" start: u32 = COUNT.within(2.0, 1048576.0),
+            assumed("4", "few, so that over-provisioning serves collection"),
+            "Free groups of a lane (a plane, a die or the drive, as ftl.group says) at which it collects.";
+        "ftl.gc.streams" streams: bool = BOOL,
+            assumed("true", "what was copied is colder than what was just written"),
+            "Host writes and copies go to blocks of their own.";
+        "ftl.gc.copies" copies: u32 = COUNT.within(1.0, 65536.0),
+            assumed("64", "a few programs' worth"),
+            "Units a lane that are being copied at once.";
+    }
+}
+
+section! {
+    /// The cache of the map.
+    MapCache {
+        "ftl.map_cache.size" size: Option<u64> = SIZE.least(4096.0).or("all"),
+            assumed("all", "drives with DRAM hold their whole map in it"),
+            "Bytes of the map that are at hand, at 4 a unit; all: the whole map, and none of it in flash.";
+        "ftl.map_cache.place" place: MapPlace = Kind::words(MapPlace::WORDS),
+            assumed("dram", "drives with DRAM hold their map in it"),
+            "Where it is.";
+    }
+}
+
+section! {
+    /// Blocks that hold one bit a cell and take the host's writes first.
+    SlcCache {
+        "ftl.slc_cache.size" size: u64 = SIZE,
+            assumed("0B", "none unless somebody asks for it"),
+            "Data it holds, rounded up to whole blocks of every plane; 0B: none.";
+        "ftl.slc_cache.fold" fold: u32 = COUNT.within(1.0, 1048576.0),
+            assumed("2", "few, so that the cache is used before it is emptied"),
+            "Free SLC groups of a lane at which its data is folded into the other blocks.";
+    }
+}
+
+section! {
+    /// Wear levelling.
+    WearLevelling {
+        "ftl.wear_levelling.dynamic" dynamic: bool = BOOL,
+            assumed("true", "it costs nothing"),
+            "The free block that was erased least is opened next.";
+        "ftl.wear_levelling.static" static_threshold: Option<u32> = COUNT.within(1.0, 4294967295.0).or("off"),
+            assumed("100", "small against the endurance, large against the spread that collection makes"),
+            "Erases by which a block may lag behind the most worn one before its data is moved; off: never moved.";
+    }
+}

@@ -1,0 +1,145 @@
+//! `[host]`: who asks, and what asking costs.
+
+use sim::Time;
+
+use super::key::{
+    BOOL, COUNT, Fallback, Kind, SIZE, Shape, TIME, assumed, by_assumed, by_given, given, section, words,
+};
+
+const URING: &str = "a core of today does close to a million requests of 4 KiB a second through io_uring and nvme-pci";
+const AHCI_PATH: &str = "half of the 6.0 us that Intel gives for the path through AHCI (AnandTech, Testing SATA \
+    Express, 2014)";
+const POLL_PAPER: &str = "an interrupt costs about 2 us before the completion (in kind after Yang, Minturn and Hady, \
+    When poll is better than interrupt, FAST 2012)";
+const ADAPTER: &str = "a chipset's adapter is a few hundred nanoseconds from cores and memory";
+
+words! {
+    /// How the host learns of a completion.
+    Completion {
+        /// The device interrupts.
+        Interrupt = "interrupt",
+        /// A core reads the completion queue until it has an entry.
+        Polling = "polling",
+    }
+}
+
+words! {
+    /// Class of a submission queue under weighted round robin (NVMe Base Specification, Command Arbitration).
+    QueuePriority {
+        /// Before all others.
+        Urgent = "urgent",
+        /// By the weight of its class.
+        High = "high",
+        /// By the weight of its class.
+        Medium = "medium",
+        /// By the weight of its class.
+        Low = "low",
+    }
+}
+
+impl super::key::FromValue for Vec<QueuePriority> {
+    fn from_value(value: &super::Value) -> Option<Vec<QueuePriority>> {
+        match value {
+            super::Value::Words(words) => {
+                words.iter().map(|word| QueuePriority::from_value(&super::Value::Word(word))).collect()
+            }
+            _ => None,
+        }
+    }
+}
+
+section! {
+    /// The host: its cores and its driver. The driver follows the link: nvme-pci over PCIe, AHCI over SATA.
+    Host {
+        "host.cores" cores: u32 = COUNT.within(1.0, 1024.0),
+            assumed("8", "a desktop of today"),
+            "CPU cores that submit requests; job j runs on core j modulo their number.";
+        "host.queue_pairs" queue_pairs: Option<u32> = COUNT.within(1.0, 65535.0).or("auto"),
+            given("auto", "the Linux NVMe driver makes one pair of I/O queues a core"),
+            "NVMe submission and completion queue pairs; auto: one a core.",
+            when "link.type" is "pcie";
+        "host.queue_depth" queue_depth: u32 = COUNT.within(1.0, 65535.0),
+            Fallback::By("link.type", &[
+                by_given("pcie", "1024", "the default of the Linux NVMe driver"),
+                by_given("sata", "32", "Serial ATA native command queuing: 32 tags"),
+            ]),
+            "Entries of an NVMe queue, of which all but one can be used; command slots of AHCI.";
+        "host.queue_priority" queue_priority: Vec<QueuePriority> = Kind::new(Shape::Words(QueuePriority::WORDS)),
+            given("medium", "the Linux NVMe driver creates all of its queues so"),
+            "Class of each queue pair; those beyond the list are medium.",
+            when "device.arbitration" is "weighted-round-robin";
+        "host.submit" submit: Time = TIME,
+            Fallback::By("link.type", &[by_assumed("pcie", "700ns", URING), by_assumed("sata", "3us", AHCI_PATH)]),
+            "CPU time from the program's call to the doorbell, a command.";
+        "host.complete" complete: Time = TIME,
+            Fallback::By("link.type", &[by_assumed("pcie", "400ns", URING), by_assumed("sata", "3us", AHCI_PATH)]),
+            "CPU time from the completion seen to the program told, a command.";
+        "host.completion" completion: Completion = Kind::words(Completion::WORDS),
+            given("interrupt", "the default of the Linux NVMe and AHCI drivers"),
+            "How the host learns of completions.";
+        "host.poll" poll: Time = TIME,
+            assumed("100ns", "a look at a queue entry that the device has just written is one cache miss"),
+            "From an entry's being in memory to the polling core's seeing it.",
+            when "host.completion" is "polling";
+        "host.max_transfer" max_transfer: u64 = SIZE.within(4096.0, 1073741824.0),
+            Fallback::By("link.type", &[
+                by_assumed("pcie", "512KiB", "an MDTS of 7 with pages of 4 KiB, as client drives have"),
+                by_given("sata", "1280KiB", "Linux: BLK_DEF_MAX_SECTORS, 2560 sectors"),
+            ]),
+            "Bytes of the largest command; larger requests are split by the driver.";
+        "host.page" page: u64 = SIZE.within(4096.0, 65536.0),
+            given("4KiB", "the page of x86, and NVMe's smallest"),
+            "Memory page (NVMe CC.MPS), a power of two: a transfer of more than two has a list that is read first.",
+            when "link.type" is "pcie";
+        "host.memory_latency" memory_latency: Time = TIME,
+            assumed("200ns", "with the link's latency, a read of 64 bytes takes the half microsecond that servers take \
+                (Neugebauer et al., Understanding PCIe performance, SIGCOMM 2018)"),
+            "From a PCIe read's arrival at the host to its first byte's leaving.",
+            when "link.type" is "pcie";
+
+        /// The AHCI host adapter of a SATA link.
+        table ahci: Ahci;
+        /// What an interrupt costs.
+        table interrupt: Interrupt;
+    }
+}
+
+section! {
+    /// The AHCI host adapter, which fetches commands for the drive.
+    Ahci {
+        "host.ahci.register_write" register_write: Time = TIME,
+            assumed("300ns", ADAPTER),
+            "From the driver's write of a port register to the adapter's seeing it.",
+            when "link.type" is "sata";
+        "host.ahci.command_fetch" command_fetch: Time = TIME,
+            assumed("800ns", ADAPTER),
+            "Reading a command's header and table from memory, one command after the other.",
+            when "link.type" is "sata";
+        "host.ahci.region_fetch" region_fetch: Time = TIME,
+            assumed("20ns", "entries of 16 bytes are read several at a time"),
+            "Reading an entry of the list of memory regions.",
+            when "link.type" is "sata";
+        "host.ahci.region" region: u64 = SIZE.within(512.0, 4194304.0),
+            assumed("4KiB", "buffers are scattered over pages"),
+            "Bytes of a memory region.",
+            when "link.type" is "sata";
+        "host.ahci.queued_trim" queued_trim: bool = BOOL,
+            assumed("false", "Linux keeps queued trims off for many drives"),
+            "Trims are queued with the other commands; else issued alone, as flushes are.",
+            when "link.type" is "sata";
+    }
+}
+
+section! {
+    /// What an interrupt costs.
+    Interrupt {
+        "host.interrupt.delivery" delivery: Time = TIME,
+            assumed("800ns", POLL_PAPER),
+            "From the interrupt's arrival at the host to the first instruction of its handler.",
+            when "host.completion" is "interrupt";
+        "host.interrupt.handler" handler: Time = TIME,
+            assumed("1us", POLL_PAPER),
+            "CPU time to enter and leave the handler, completions not counted.",
+            when "host.completion" is "interrupt";
+    }
+}

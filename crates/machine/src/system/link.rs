@@ -1,0 +1,71 @@
+//! `[link]`: the wires.
+
+use sim::Time;
+
+use super::key::{BOOL, COUNT, Fallback, Kind, RATE, SIZE, TIME, assumed, by_assumed, by_given, given, section, words};
+
+words! {
+    /// What the wires are, and with them the protocol and the driver.
+    LinkType {
+        /// PCI Express with NVMe.
+        Pcie = "pcie",
+        /// Serial ATA with native command queuing, behind an AHCI host adapter.
+        Sata = "sata",
+    }
+}
+
+section! {
+    /// The link between host and device.
+    Link {
+        "link.type" kind: LinkType = Kind::words(LinkType::WORDS),
+            assumed("pcie", "what drives of today use"),
+            "What the wires are; protocol (NVMe, SATA NCQ) and driver follow.";
+        "link.generation" generation: u32 = COUNT.within(1.0, 6.0),
+            Fallback::By("link.type", &[
+                by_assumed("pcie", "4", "what client drives of 2020 and later use"),
+                by_given("sata", "3", "Serial ATA Revision 3: 6 Gb/s"),
+            ]),
+            "PCIe generation (1 to 6) or SATA revision (1 to 3).";
+        "link.lanes" lanes: u32 = COUNT.within(1.0, 32.0),
+            given("4", "an M.2 (socket 3) or U.2 drive has up to four lanes"),
+            "PCIe lanes: 1, 2, 4, 8, 12, 16 or 32.",
+            when "link.type" is "pcie";
+        "link.bandwidth" bandwidth: Option<u64> = RATE.or("auto"),
+            given("auto", "follows from generation, lanes, encoding and packets"),
+            "For simple models: bytes a second each way, with no overhead of packets, instead of generation and lanes.",
+            when "link.type" is "pcie";
+        "link.latency" latency: Time = TIME,
+            assumed("150ns", "with the host's memory, a read of 64 bytes takes the half microsecond that servers take \
+                (Neugebauer et al., Understanding PCIe performance, SIGCOMM 2018)"),
+            "From the last bit's leaving to its use at the other end, one way.",
+            when "link.type" is "pcie";
+        "link.max_payload" max_payload: u64 = SIZE.within(128.0, 4096.0),
+            assumed("256B", "what most hosts and drives agree on"),
+            "Most data bytes of a PCIe packet (Max_Payload_Size), a power of two.",
+            when "link.type" is "pcie";
+        "link.max_read_request" max_read_request: u64 = SIZE.within(128.0, 4096.0),
+            given("512B", "PCI Express Base Specification: the default of Max_Read_Request_Size"),
+            "Most bytes that one PCIe read asks for (Max_Read_Request_Size), a power of two.",
+            when "link.type" is "pcie";
+        "link.read_completion_boundary" read_completion_boundary: u64 = SIZE.within(64.0, 4096.0),
+            assumed("64B", "many hosts cut every answer at 64 bytes (Neugebauer et al., SIGCOMM 2018, model it so)"),
+            "Bytes of each packet of the answer to a PCIe read, a power of two; at most max_payload.",
+            when "link.type" is "pcie";
+        "link.dllp" dllp: u64 = SIZE.within(0.0, 64.0),
+            assumed("8B", "an Ack and an UpdateFC for every second packet"),
+            "Bytes of link-layer packets (Ack, UpdateFC) that a packet causes the other way, on average.",
+            when "link.type" is "pcie";
+        "link.handshake" handshake: Time = TIME,
+            assumed("400ns", "sequential reads of a 6 Gb/s drive reach 560 to 570 MB/s with it"),
+            "Time of a SATA frame's handshakes, before and after it.",
+            when "link.type" is "sata";
+        "link.data_fis" data_fis: u64 = SIZE.within(512.0, 8192.0),
+            given("8KiB", "Serial ATA Revision 3.0: 2,048 dwords at most"),
+            "Most data bytes of a SATA Data FIS, a multiple of 512.",
+            when "link.type" is "sata";
+        "link.auto_activate" auto_activate: bool = BOOL,
+            assumed("true", "drives and hosts that queue commands have it"),
+            "The DMA Setup FIS of a write activates its first Data FIS (DMA Setup Auto-Activate).",
+            when "link.type" is "sata";
+    }
+}

@@ -1,0 +1,149 @@
+//! Which value each key has: the last file that sets it, or its default.
+
+use super::Setting;
+use super::chain::Chain;
+use super::error::{Place, SystemError};
+use super::key::{Basis, Choice, Fallback, Key};
+use super::layer::{self, Layer};
+use super::table::{TITLE, keys, row};
+use super::value::Value;
+
+/// Keys of which exactly one is given; the other is `"auto"`.
+const EITHER: (&str, &str) = ("ftl.capacity", "ftl.over_provisioning");
+
+/// A value that a file or a `--set` gives.
+#[derive(Clone)]
+struct Given {
+    value: Value,
+    place: Place,
+    /// Number of its layer in the chain.
+    layer: usize,
+}
+
+/// The settings of all keys, in the table's order.
+pub(super) fn resolve(chain: Chain, sets: Layer) -> Result<Vec<Setting>, SystemError> {
+    let files = chain.layers.len();
+    let mut layers = chain.layers;
+    layers.push(sets);
+    let mut given: Vec<Option<Given>> = keys()
+        .iter()
+        .enumerate()
+        .map(|(row, _)| {
+            let last = layers.iter().enumerate().rev().find_map(|(layer, l)| Some((layer, l.values.get(&row)?)));
+            last.map(|(layer, (value, place))| Given { value: value.clone(), place: place.clone(), layer })
+        })
+        .collect();
+    // A title belongs to the file that has it, not to those that extend it.
+    given[TITLE] = given[TITLE].take().filter(|title| title.layer + 1 >= files);
+    either(&mut given)?;
+    let resolver = Resolver { layers: &layers, given: &given, stem: &chain.stem };
+    (0..keys().len()).map(|row| resolver.setting(row)).collect()
+}
+
+/// Of the two, the later one is meant; both at once is a contradiction.
+fn either(given: &mut [Option<Given>]) -> Result<(), SystemError> {
+    let auto = Value::Word("auto");
+    let (a, b) = (row(EITHER.0), row(EITHER.1));
+    let of = |row: usize| given[row].clone().filter(|g| g.value != auto);
+    let set_auto = |row: usize| given[row].as_ref().is_some_and(|g| g.value == auto);
+    match (of(a), of(b)) {
+        (Some(x), Some(y)) if x.layer == y.layer => Err(SystemError::Conflict {
+            place: y.place,
+            why: format!("{} and {} are both given, expected one of them", EITHER.0, EITHER.1),
+        }),
+        (Some(x), Some(y)) => {
+            let (loser, winner) = if x.layer > y.layer { (b, x) } else { (a, y) };
+            given[loser] = Some(Given { value: auto, ..winner });
+            Ok(())
+        }
+        (Some(x), None) => {
+            given[b] = Some(Given { value: auto, ..x });
+            Ok(())
+        }
+        (None, Some(_)) => Ok(()),
+        (None, None) if set_auto(b) => {
+            let place = given[b].as_ref().map(|g| g.place.clone()).expect("it is set");
+            Err(SystemError::Conflict {
+                place,
+                why: format!("{} and {} are both \"auto\", expected one of them", EITHER.0, EITHER.1),
+            })
+        }
+        (None, None) => Ok(()),
+    }
+}
+
+struct Resolver<'a> {
+    layers: &'a [Layer],
+    given: &'a [Option<Given>],
+    stem: &'a str,
+}
+
+impl Resolver<'_> {
+    fn setting(&self, row: usize) -> Result<Setting, SystemError> {
+        let key = &keys()[row];
+        let applies = self.applies(key);
+        let given = self.given[row].as_ref();
+        if let (false, Some(given), Some((other, word))) = (applies, given, key.when) {
+            // Said by somebody who knew better, it is a mistake; left over from what is extended, it gives way.
+            let chosen = self.given[self::row(other)].as_ref();
+            if chosen.is_none_or(|chosen| chosen.layer <= given.layer) {
+                let why = format!("set where {other} is {}, expected only where it is \"{word}\"", self.value(other));
+                return Err(SystemError::value(&given.place, key.name, why));
+            }
+        }
+        let choice = self.default(key);
+        let default = match row {
+            TITLE => Value::Text(self.stem.to_owned()),
+            _ => read_default(key, choice),
+        };
+        let given = given.filter(|_| applies);
+        let set_in = given.map_or(0, |given| given.layer);
+        let stated = self.layers.iter().skip(set_in).rev().find_map(|layer| layer.bases.get(&row));
+        let own = given.is_none_or(|given| given.value == default);
+        let basis = match (stated, given) {
+            (Some(stated), _) => Some(stated.clone()),
+            (None, _) if own => Basis::new(choice.kind, choice.why),
+            // Of the two that rule each other out one is a matter of course.
+            (None, Some(Given { value: Value::Word("auto"), .. })) if [EITHER.0, EITHER.1].contains(&key.name) => {
+                Some(Basis::Given("it follows from the other".to_owned()))
+            }
+            (None, _) => None,
+        };
+        Ok(Setting {
+            key,
+            value: given.map_or(default, |given| given.value.clone()),
+            place: given.map(|given| given.place.clone()),
+            basis,
+            applies,
+            layer: given.map_or(0, |given| given.layer + 1),
+            stated: stated.is_some(),
+        })
+    }
+
+    /// The value of a key that others look at.
+    fn value(&self, name: &str) -> Value {
+        let key = &keys()[row(name)];
+        let given = self.given[row(name)].as_ref().filter(|_| self.applies(key));
+        given.map_or_else(|| read_default(key, self.default(key)), |given| given.value.clone())
+    }
+
+    fn applies(&self, key: &Key) -> bool {
+        key.when.is_none_or(|(other, word)| self.applies(&keys()[row(other)]) && self.value(other) == Value::Word(word))
+    }
+
+    fn default(&self, key: &Key) -> Choice {
+        match key.default {
+            Fallback::Is(choice) => choice,
+            Fallback::By(other, choices) => {
+                let Value::Word(word) = self.value(other) else { panic!("{other} is no choice of words") };
+                let choice = choices.iter().find(|(of, _)| *of == word);
+                choice.unwrap_or_else(|| panic!("{} has no default for {other} = {word}", key.name)).1
+            }
+        }
+    }
+}
+
+fn read_default(key: &Key, choice: Choice) -> Value {
+    let read = layer::with_value(choice.text, |value| key.kind.read(value));
+    read.unwrap_or_else(|why| panic!("the default of {}: {why}", key.name))
+}

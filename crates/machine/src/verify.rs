@@ -1,0 +1,125 @@
+//! Every read checked against every write: with payload kept, each sector written carries a number of its own.
+
+use media::{Op, Request, SECTOR, Tag};
+
+/// What is in a sector: the number written last, and when it changed, counted in changes.
+#[derive(Clone, Copy, Default)]
+struct Sector {
+    stamp: u64,
+    changed: u64,
+}
+
+const CHUNK: usize = 1 << 12;
+
+/// The numbers of all sectors, as they must read.
+pub struct Checker {
+    chunks: Vec<Option<Box<[Sector; CHUNK]>>>,
+    unit_sectors: u64,
+    changes: u64,
+    stamps: u64,
+    /// Of each read under way: changes before it began.
+    began: Vec<u64>,
+    requests: Vec<Request>,
+    /// Sectors that were read and were what they had to be.
+    pub checked: u64,
+    /// Sectors that were read while they were being written: either value is right.
+    pub contended: u64,
+}
+
+impl Checker {
+    /// A drive of `bytes` on which nothing was written, with mapping units of `unit_bytes`.
+    pub fn new(bytes: u64, unit_bytes: u64) -> Checker {
+        let chunks = (bytes / SECTOR).div_ceil(CHUNK as u64) as usize;
+        Checker {
+            chunks: (0..chunks).map(|_| None).collect(),
+            unit_sectors: unit_bytes / SECTOR,
+            changes: 1,
+            stamps: 0,
+            began: Vec::new(),
+            requests: Vec::new(),
+            checked: 0,
+            contended: 0,
+        }
+    }
+
+    fn get(&self, sector: u64) -> Sector {
+        let chunk = &self.chunks[sector as usize / CHUNK];
+        chunk.as_ref().map_or(Sector::default(), |c| c[sector as usize % CHUNK])
+    }
+
+    fn set(&mut self, sector: u64, stamp: u64) {
+        let changed = self.changes;
+        let chunk = self.chunks[sector as usize / CHUNK].get_or_insert_with(|| {
+            let zeros = vec![Sector::default(); CHUNK].into_boxed_slice();
+            zeros.try_into().unwrap_or_else(|_| unreachable!("a chunk of CHUNK sectors"))
+        });
+        chunk[sector as usize % CHUNK] = Sector { stamp, changed };
+    }
+
+    /// A command begins. For a write, `data` (8 bytes a sector) gets the numbers to write.
+    pub fn begin(&mut self, tag: Tag, request: &Request, data: &mut [u8]) {
+        let at = tag.0 as usize;
+        if at >= self.began.len() {
+            self.began.resize(at + 1, 0);
+            self.requests.resize(at + 1, Request::flush());
+        }
+        self.began[at] = self.changes;
+        self.requests[at] = *request;
+        match request.op {
+            Op::Write => {
+                for sector in data.chunks_exact_mut(8) {
+                    self.stamps += 1;
+                    sector.copy_from_slice(&self.stamps.to_le_bytes());
+                }
+            }
+            Op::Trim => {
+                self.changes += 1;
+                let unit = self.unit_sectors;
+                let (first, end) = ((request.offset / SECTOR).div_ceil(unit) * unit, request.end() / SECTOR / unit * unit);
+                for sector in first..end {
+                    if self.get(sector).stamp != 0 {
+                        self.set(sector, 0);
+                    }
+                }
+            }
+            Op::Read | Op::Flush => {}
+        }
+    }
+
+    /// The data of a write is in the drive: from now on reads return it.
+    pub fn arrived(&mut self, tag: Tag, data: &[u8]) {
+        self.changes += 1;
+        let first = self.requests[tag.0 as usize].offset / SECTOR;
+        for (i, stamp) in data.chunks_exact(8).enumerate() {
+            self.set(first + i as u64, u64::from_le_bytes(stamp.try_into().unwrap_or_default()));
+        }
+    }
+
+    /// A read has ended well with `data`.
+    ///
+    /// # Panics
+    /// If a sector is not what was written to it: the model is broken.
+    pub fn read(&mut self, tag: Tag, data: &[u8]) {
+        let (request, began) = (self.requests[tag.0 as usize], self.began[tag.0 as usize]);
+        for (i, found) in data.chunks_exact(8).enumerate() {
+            let found = u64::from_le_bytes(found.try_into().unwrap_or_default());
+            let number = request.offset / SECTOR + i as u64;
+            let sector = self.get(number);
+            if sector.stamp == found {
+                self.checked += 1;
+            } else {
+                assert!(
+                    sector.changed >= began,
+                    "sector {number} reads {found}, but {} was written to it",
+                    sector.stamp
+                );
+                self.contended += 1;
+            }
+        }
+    }
+
+    /// What was requested as `tag`.
+    pub fn request(&self, tag: Tag) -> &Request {
+        &self.requests[tag.0 as usize]
+    }
+}

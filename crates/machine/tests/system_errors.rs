@@ -1,0 +1,473 @@
+//! Every mistake in a system file gets one line: where, which key, what was found, what was expected.
+
+use std::fs;
+
+use machine::system::System;
+
+/// Lines of the file `bad.toml`, what the command line sets, and the message.
+type Case = (&'static [&'static str], &'static [(&'static str, &'static str)], &'static str);
+
+const CASES: &[Case] = &[
+    (&["[flash]", "chanels = 8"], &[], r#"bad.toml:2:1: unknown key "flash.chanels", the nearest is "flash.channels""#),
+    (&["[flsh]", "channels = 8"], &[], r#"bad.toml:1:2: unknown key "flsh", the nearest is "flash""#),
+    (&["chanels = 8"], &[], r#"bad.toml:1:1: unknown key "chanels", the nearest is "flash.channels""#),
+    (
+        &["[flash]", "queue_depth = 8"],
+        &[],
+        r#"bad.toml:2:1: unknown key "flash.queue_depth", the nearest is "host.queue_depth""#,
+    ),
+    (
+        &[r#"title = "x""#, r#"flash.ecc.codword = "1KiB""#],
+        &[],
+        r#"bad.toml:2:11: unknown key "flash.ecc.codword", the nearest is "flash.ecc.codeword""#,
+    ),
+    (&["flash = 8"], &[], "bad.toml:1:1: flash: found 8, expected a table"),
+    (&["[[flash]]", "channels = 8"], &[], "bad.toml:1:3: flash: found a list, expected a table"),
+    (
+        &["[flash.channels]", "count = 8"],
+        &[],
+        "bad.toml:1:1: flash.channels: found a table, expected a whole number from 1 to 256",
+    ),
+    (
+        &["[flash]", r#"channels = "eight""#],
+        &[],
+        r#"bad.toml:2:12: flash.channels: found "eight", expected a whole number from 1 to 256"#,
+    ),
+    (
+        &["[flash]", "channels = 8.5"],
+        &[],
+        "bad.toml:2:12: flash.channels: found 8.5, expected a whole number from 1 to 256",
+    ),
+    (
+        &["[flash]", "channels = -8"],
+        &[],
+        "bad.toml:2:12: flash.channels: found -8, expected a whole number from 1 to 256",
+    ),
+    (&["[flash]", "channels = 0"], &[], "bad.toml:2:12: flash.channels: found 0, expected 1 to 256"),
+    (
+        &["[flash]", "channels = 1979-05-27"],
+        &[],
+        "bad.toml:2:12: flash.channels: found the date 1979-05-27, expected a whole number from 1 to 256",
+    ),
+    (
+        &["[flash]", "read = 75"],
+        &[],
+        r#"bad.toml:2:8: flash.read: found 75 without a unit, expected a time such as "25us", or a list of one a type of page"#,
+    ),
+    (
+        &["[flash]", r#"read = "75""#],
+        &[],
+        r#"bad.toml:2:8: flash.read: found "75" without a unit, expected a time such as "25us""#,
+    ),
+    (
+        &["[flash]", r#"read = "75µs""#],
+        &[],
+        r#"bad.toml:2:8: flash.read: found the unit "µs" in "75µs", expected one of ps, ns, us, ms, s, min, h, d"#,
+    ),
+    (&["[flash]", "read = 75us"], &[], "bad.toml:2:8: not TOML: string values must be quoted, expected literal string"),
+    (
+        &["[flash]", r#"read = "fast""#],
+        &[],
+        r#"bad.toml:2:8: flash.read: found "fast", expected a time with its unit, such as "25us""#,
+    ),
+    (&["[flash]", r#"read = "0s""#], &[], r#"bad.toml:2:8: flash.read: found "0s", expected at least 1ps"#),
+    (
+        &["[flash]", "read = []"],
+        &[],
+        r#"bad.toml:2:8: flash.read: found an empty list, expected a time such as "25us", or a list of one a type of page"#,
+    ),
+    (
+        &["[flash]", r#"cell = "tlc""#, r#"read = ["50us", "60us"]"#],
+        &[],
+        r#"bad.toml:3:1: flash.read has 2 times, expected 1 or 3 (flash.cell is "tlc")"#,
+    ),
+    (
+        &["[flash]", r#"read = ["50us", 60, "70us"]"#],
+        &[],
+        r#"bad.toml:2:8: flash.read: found 60 without a unit, expected a time such as "25us", or a list of one a type of page"#,
+    ),
+    (
+        &["[flash]", r#"rate = "333MHz""#],
+        &[],
+        r#"bad.toml:2:8: flash.rate: found the unit "MHz" in "333MHz", expected one of MT/s, GT/s"#,
+    ),
+    (
+        &["[flash]", "page = 16384"],
+        &[],
+        r#"bad.toml:2:8: flash.page: found 16384 without a unit, expected a size such as "8KiB""#,
+    ),
+    (
+        &["[flash]", r#"page = "16kib""#],
+        &[],
+        r#"bad.toml:2:8: flash.page: found the unit "kib" in "16kib", expected "KiB""#,
+    ),
+    (
+        &["[flash]", r#"page = "6KiB""#],
+        &[],
+        r#"bad.toml:2:1: flash.page is "6KiB", expected a multiple of ftl.unit (4KiB)"#,
+    ),
+    (
+        &["[flash]", r#"age = "3 months""#],
+        &[],
+        r#"bad.toml:2:7: flash.age: found the unit "months" in "3 months", expected a long time such as "90d" (y, d, h, min, s)"#,
+    ),
+    (
+        &["[flash]", r#"cache_read = "yes""#],
+        &[],
+        r#"bad.toml:2:14: flash.cache_read: found "yes", expected true or false"#,
+    ),
+    (&["[flash]", r#"bad_blocks = "60%""#], &[], r#"bad.toml:2:14: flash.bad_blocks: found "60%", expected 0 to 0.5"#),
+    (
+        &["[flash]", r#"power = { read = "1.5" }"#],
+        &[],
+        r#"bad.toml:2:18: flash.power.read: found "1.5" without a unit, expected a power such as "60mW""#,
+    ),
+    (
+        &["[link]", r#"type = "pci""#],
+        &[],
+        r#"bad.toml:2:8: link.type: found "pci", expected "pcie" or "sata"; the nearest is "pcie""#,
+    ),
+    (&["[link]", "type = 4"], &[], r#"bad.toml:2:8: link.type: found 4, expected "pcie" or "sata""#),
+    (&["[link]", "lanes = 3"], &[], "bad.toml:2:1: link.lanes is 3, expected 1, 2, 4, 8, 12, 16 or 32"),
+    (
+        &["[link]", r#"max_payload = "200B""#],
+        &[],
+        r#"bad.toml:2:1: link.max_payload is "200B", expected a power of two"#,
+    ),
+    (
+        &["[link]", r#"type = "sata""#, "lanes = 4"],
+        &[],
+        r#"bad.toml:3:1: link.lanes: set where link.type is "sata", expected only where it is "pcie""#,
+    ),
+    (
+        &["[link]", r#"type = "sata""#, "generation = 4"],
+        &[],
+        r#"bad.toml:3:1: link.generation is 4, expected 1 to 3 where link.type is "sata""#,
+    ),
+    (
+        &["[link]", r#"bandwidth = "automatic""#],
+        &[],
+        r#"bad.toml:2:13: link.bandwidth: found "automatic", expected a bandwidth with its unit, such as "400MB/s", or "auto""#,
+    ),
+    (
+        &["[host]", "queue_depth = 64", "[link]", r#"type = "sata""#],
+        &[],
+        r#"bad.toml:2:1: host.queue_depth is 64, expected 1 to 32 where link.type is "sata""#,
+    ),
+    (
+        &["[host]", r#"poll = "1us""#],
+        &[],
+        r#"bad.toml:2:1: host.poll: set where host.completion is "interrupt", expected only where it is "polling""#,
+    ),
+    (
+        &["[host]", r#"queue_priority = ["high", "med"]"#, "[device]", r#"arbitration = "weighted-round-robin""#],
+        &[],
+        r#"bad.toml:2:18: host.queue_priority: found "med", expected "urgent", "high", "medium" or "low", or a list of them; the nearest is "medium""#,
+    ),
+    (
+        &["[device]", "coalescing = { threshold = 8 }"],
+        &[],
+        r#"bad.toml:2:16: device.coalescing.threshold is 8 and device.coalescing.time is "0s", expected a time too"#,
+    ),
+    (
+        &["[device]", r#"coalescing = { threshold = 8, time = "50us" }"#],
+        &[],
+        r#"bad.toml:2:31: device.coalescing.time is "50us", expected a multiple of 100us"#,
+    ),
+    (
+        &["[host]", r#"completion = "polling""#, "[device]", r#"coalescing = { threshold = 8, time = "100us" }"#],
+        &[],
+        r#"bad.toml:4:16: device.coalescing.threshold is 8, but host.completion is "polling": there are no interrupts to coalesce"#,
+    ),
+    (
+        &["[device]", "write_cache = { high = 0.5, low = 0.75 }"],
+        &[],
+        "bad.toml:2:29: device.write_cache.low is 0.75, expected at most device.write_cache.high (0.5)",
+    ),
+    (
+        &["[device]", r#"write_cache = { size = "64KiB" }"#],
+        &[],
+        r#"bad.toml:2:17: device.write_cache.size is "64KiB", expected at least host.max_transfer (512KiB)"#,
+    ),
+    (
+        &["[device]", r#"dram = "0B""#],
+        &[],
+        r#"bad.toml:2:1: device.dram is "0B", but 974.9MiB are to be in it (ftl.map_cache.size 958.9MiB, device.write_cache.size 16MiB), expected as much DRAM or another place"#,
+    ),
+    (
+        &["[ftl]", r#"stripe = "CWDX""#],
+        &[],
+        r#"bad.toml:2:10: ftl.stripe: found "CWDX", expected one of "CWDP", "CWPD", "CDWP", "CDPW", "CPWD", "CPDW", … (24 in all); the nearest is "CWDP""#,
+    ),
+    (&["[ftl]", r#"unit = "3KiB""#], &[], r#"bad.toml:2:1: ftl.unit is "3KiB", expected a power of two"#),
+    (
+        &["[ftl]", r#"capacity = "900GB""#, "over_provisioning = 0.07"],
+        &[],
+        "bad.toml:3:1: ftl.capacity and ftl.over_provisioning are both given, expected one of them",
+    ),
+    (
+        &["[ftl]", r#"over_provisioning = "auto""#],
+        &[],
+        r#"bad.toml:2:1: ftl.capacity and ftl.over_provisioning are both "auto", expected one of them"#,
+    ),
+    (
+        &["[ftl]", r#"capacity = "2TiB""#],
+        &[],
+        r#"bad.toml:2:1: ftl.capacity is "2TiB", expected less than the 1026GiB of flash"#,
+    ),
+    (
+        &["[ftl]", r#"capacity = "900000000001B""#],
+        &[],
+        r#"bad.toml:2:1: ftl.capacity is "900000000001B", expected a multiple of ftl.unit (4KiB)"#,
+    ),
+    (
+        &["[ftl]", "over_provisioning = 0.001"],
+        &[],
+        "bad.toml:2:1: ftl.over_provisioning is 0.001, which needs 918 good blocks a plane (912 of data, 4 of ftl.gc.start, 2 being written), expected at most 912",
+    ),
+    (
+        &["[ftl.gc]", "start = 900"],
+        &[],
+        "bad.toml:2:1: ftl.over_provisioning is 0.07, which needs 1755 good blocks a plane (853 of data, 900 of ftl.gc.start, 2 being written), expected at most 912",
+    ),
+    (
+        &["[ftl.gc]", "choices = 4"],
+        &[],
+        r#"bad.toml:2:1: ftl.gc.choices: set where ftl.gc.policy is "greedy", expected only where it is "d-choices""#,
+    ),
+    (&["[flash]", "chips = 200", "dies = 64"], &[], "bad.toml:2:1: flash: 102400 dies, expected at most 65535"),
+    (
+        &["[flash]", r#"cell = "slc""#, "[ftl]", r#"slc_cache = { size = "1GB" }"#],
+        &[],
+        r#"bad.toml:4:15: ftl.slc_cache.size is "1GB", but flash.cell is "slc": all of it is SLC"#,
+    ),
+    (
+        &["[flash]", r#"ecc = { codeword = "5KiB" }"#],
+        &[],
+        r#"bad.toml:2:9: flash.page is "16KiB", expected a multiple of flash.ecc.codeword (5KiB)"#,
+    ),
+    (
+        &["[basis]", r#""flash.rea" = { given = "x" }"#],
+        &[],
+        r#"bad.toml:2:1: basis: unknown key "flash.rea", the nearest is "flash.read""#,
+    ),
+    (
+        &["[basis]", r#"flash.read = { given = "x" }"#],
+        &[],
+        r#"bad.toml:2:1: basis of flash: found a table of tables, expected the key in quotes: "flash.read""#,
+    ),
+    (
+        &["[basis]", r#""flash.read" = "x""#],
+        &[],
+        r#"bad.toml:2:1: basis of flash.read: found "x", expected { given = "source" }, { assumed = "reason" } or { calibrated = "claim" }"#,
+    ),
+    (
+        &["[basis]", r#""flash.read" = { givn = "x" }"#],
+        &[],
+        r#"bad.toml:2:1: basis of flash.read: found "givn", expected { given = "source" }, { assumed = "reason" } or { calibrated = "claim" }; the nearest is "given""#,
+    ),
+    (
+        &["[basis]", r#""flash.read" = { given = "" }"#],
+        &[],
+        r#"bad.toml:2:1: basis of flash.read: found "", expected the source in quotes"#,
+    ),
+    (
+        &["[basis]", r#""flash.read" = { given = "x", assumed = "y" }"#],
+        &[],
+        r#"bad.toml:2:1: basis of flash.read: found 2 entries, expected { given = "source" }, { assumed = "reason" } or { calibrated = "claim" }"#,
+    ),
+    (&["basis = 8"], &[], "bad.toml:1:1: basis: found 8, expected a table"),
+    (
+        &[r#"extends = "nvme-clinet-tlc""#],
+        &[],
+        r#"bad.toml:1:1: extends: "nvme-clinet-tlc" is neither a file nor a preset, the nearest preset is "nvme-client-tlc""#,
+    ),
+    (
+        &[r#"extends = "nowhere.toml""#],
+        &[],
+        "bad.toml:1:1: extends: nowhere.toml cannot be read: there is no such file",
+    ),
+    (&["extends = 8"], &[], "bad.toml:1:1: extends: found 8, expected the name of a preset or of a file"),
+    (&["[flash]", "channels = 8", "channels = 9"], &[], "bad.toml:3:1: not TOML: duplicate key"),
+    (&["[flash"], &[], "bad.toml:1:7: not TOML: unclosed table, expected `]`"),
+    (
+        &["[flash]", r#"read = "7\n5us""#],
+        &[],
+        r#"bad.toml:2:8: flash.read: found the unit "5us" in "7\n5us", expected one of ps, ns, us, ms, s, min, h, d"#,
+    ),
+    (
+        &["[flash]", "planes = 16", r#"page = "64KiB""#],
+        &[],
+        r#"bad.toml:3:1: ftl.unit is "4KiB", so that 256 units make a program, expected at most 64"#,
+    ),
+    (
+        &["[flash]", "errors = { base = 0.1 }"],
+        &[],
+        r#"bad.toml:2:12: flash.errors.base: set where flash.errors.model is "none", expected only where it is "power-law""#,
+    ),
+    (
+        &["[flash]", r#"errors = { model = "power-law", base = -0.1 }"#],
+        &[],
+        "bad.toml:2:40: flash.errors.base: found -0.1, expected 0 to 0.5",
+    ),
+    (
+        &["[flash]", r#"errors = { model = "power-law", base = "1e-5" }"#],
+        &[],
+        r#"bad.toml:2:40: flash.errors.base: found "1e-5", expected a number from 0 to 0.5"#,
+    ),
+    (
+        &["[flash]", r#"power = { transfer_energy = "1J/B" }"#],
+        &[],
+        r#"bad.toml:2:29: flash.power.transfer_energy: found the unit "J/B" in "1J/B", expected one of pJ, nJ, uJ, mJ, J"#,
+    ),
+    (
+        &["[basis]", r#"flash.ecc.codeword = { given = "x" }"#],
+        &[],
+        r#"bad.toml:2:1: basis of flash: found a table of tables, expected the key in quotes: "flash.ecc.codeword""#,
+    ),
+    (
+        &["[ftl]", "over_provisioning = 0.07", r#"map_cache = { size = "2MB" }"#],
+        &[],
+        r#"bad.toml:3:15: ftl.map_cache.size is "2MB", expected a multiple of ftl.unit (4KiB)"#,
+    ),
+    (
+        &[],
+        &[("flash.chanels", "8")],
+        r#"--set flash.chanels=8: unknown key "flash.chanels", the nearest is "flash.channels""#,
+    ),
+    (
+        &[],
+        &[("flash.channels", "eight")],
+        r#"--set flash.channels=eight: flash.channels: found "eight", expected a whole number from 1 to 256"#,
+    ),
+    (
+        &[],
+        &[("flash.read", "75")],
+        r#"--set flash.read=75: flash.read: found 75 without a unit, expected a time such as "25us", or a list of one a type of page"#,
+    ),
+    (&[], &[("flash", "8")], "--set flash=8: flash: found 8, expected a table"),
+    (&[], &[("extends", "sata-mlc")], "--set extends=sata-mlc: extends: found in a --set, expected in a file"),
+    (&[], &[("basis.flash", "x")], "--set basis.flash=x: basis: found in a --set, expected in a file"),
+    (
+        &[],
+        &[("link.type", "sata"), ("link.lanes", "2")],
+        r#"--set link.lanes=2: link.lanes: set where link.type is "sata", expected only where it is "pcie""#,
+    ),
+    (
+        &["[ftl]", "over_provisioning = 0.1"],
+        &[("flash.blocks", "20")],
+        "--set flash.blocks=20: ftl.over_provisioning is 0.1, which needs 25 good blocks a plane (19 of data, 4 of ftl.gc.start, 2 being written), expected at most 20",
+    ),
+    (
+        &[],
+        &[("device.coalescing", "{ threshold = 300 }")],
+        "--set device.coalescing={ threshold = 300 }: device.coalescing.threshold: found 300, expected 1 to 256",
+    ),
+    (
+        &[],
+        &[("flash.channels", "1\nx = 2")],
+        r#"--set flash.channels=1\nx = 2: flash.channels: found "1\nx = 2", expected a whole number from 1 to 256"#,
+    ),
+];
+
+#[test]
+fn every_mistake_has_its_message() {
+    for (lines, sets, expected) in CASES {
+        let text = lines.join("\n");
+        let message = match System::from_toml("bad.toml", &text, sets) {
+            Ok(_) => panic!("no mistake was found in {text:?} with {sets:?}"),
+            Err(error) => error.to_string(),
+        };
+        assert_eq!(message, *expected, "for {text:?} with {sets:?}");
+        assert_eq!(message.lines().count(), 1);
+    }
+}
+
+#[test]
+fn a_name_that_is_neither_file_nor_preset_says_so() {
+    let message = |name: &str| System::load(name, &[]).unwrap_err().to_string();
+    assert_eq!(
+        message("nvme-clint-tlc"),
+        "no system \"nvme-clint-tlc\": neither a file nor a preset, the nearest preset is \"nvme-client-tlc\""
+    );
+    assert_eq!(message("nowhere/drive.toml"), "nowhere/drive.toml: cannot be read: there is no such file");
+    assert_eq!(
+        System::split_set("flash.channels").unwrap_err().to_string(),
+        "--set flash.channels: found no \"=\", expected key=value such as flash.channels=8"
+    );
+}
+
+/// A folder of its own for a test's files, gone at its end.
+struct Folder(std::path::PathBuf);
+
+impl Folder {
+    fn new(name: &str) -> Folder {
+        let folder = std::env::temp_dir().join(format!("nandram-{}-{name}", std::process::id()));
+        fs::create_dir_all(&folder).expect("the temporary folder can be written");
+        Folder(folder)
+    }
+
+    fn write(&self, name: &str, text: &[u8]) -> String {
+        let path = self.0.join(name);
+        fs::create_dir_all(path.parent().expect("it has a folder")).expect("the temporary folder can be written");
+        fs::write(&path, text).expect("the temporary folder can be written");
+        path.display().to_string()
+    }
+
+    /// The message, with this folder left out.
+    fn message(&self, path: &str) -> String {
+        let message = System::load(path, &[]).unwrap_err().to_string();
+        message.replace(&format!("{}/", self.0.display()), "")
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir_all(&self.0);
+    }
+}
+
+#[test]
+fn files_that_extend_each_other_in_a_circle_are_named() {
+    let folder = Folder::new("circle");
+    let a = folder.write("a.toml", b"extends = \"b.toml\"\n");
+    folder.write("b.toml", b"title = \"b\"\nextends = \"sub/c.toml\"\n");
+    folder.write("sub/c.toml", b"extends = \"../a.toml\"\n");
+    assert_eq!(
+        folder.message(&a),
+        "sub/c.toml:1:1: extends: the files extend each other in a circle: \
+         a.toml -> b.toml -> sub/c.toml -> sub/../a.toml"
+    );
+    let own = folder.write("own.toml", b"extends = \"own.toml\"\n");
+    assert_eq!(
+        folder.message(&own),
+        "own.toml:1:1: extends: the files extend each other in a circle: own.toml -> own.toml"
+    );
+}
+
+#[test]
+fn a_mistake_in_a_file_further_down_names_that_file() {
+    let folder = Folder::new("further-down");
+    folder.write("base.toml", b"[flash]\nchannels = 8\npages = 0\n");
+    let top = folder.write("top.toml", b"extends = \"base.toml\"\n");
+    assert_eq!(folder.message(&top), "base.toml:3:9: flash.pages: found 0, expected 1 to 65536");
+}
+
+#[test]
+fn a_file_that_is_no_text_says_so() {
+    let folder = Folder::new("no-text");
+    let path = folder.write("drive.toml", b"title = \"\xff\"\n");
+    assert_eq!(folder.message(&path), "drive.toml: cannot be read: it is not UTF-8 text");
+}
+
+/// What one file sets and another makes meaningless is told where somebody knew both, and gives way where not.
+#[test]
+fn contradictions_are_told_at_the_value_that_was_set_last() {
+    let folder = Folder::new("last");
+    folder.write("base.toml", b"[device]\nwrite_cache = { low = 0.5, high = 0.75 }\n");
+    let top = folder.write("top.toml", b"extends = \"base.toml\"\n[device]\nwrite_cache = { high = 0.25 }\n");
+    assert_eq!(
+        folder.message(&top),
+        "top.toml:3:17: device.write_cache.low is 0.5, expected at most device.write_cache.high (0.25)"
+    );
+}

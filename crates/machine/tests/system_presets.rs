@@ -1,0 +1,127 @@
+//! What the presets resolve to: pinned, so that a change of any value is seen.
+
+use insta::assert_snapshot;
+use machine::system::{System, keys, preset, presets};
+
+fn load(name: &str) -> System {
+    System::load(name, &[]).unwrap_or_else(|error| panic!("{error}"))
+}
+
+#[test]
+fn the_presets_are_listed_with_their_titles() {
+    let list: String = presets().iter().map(|(name, title)| format!("{name:22}{title}\n")).collect();
+    assert_snapshot!(list, @r"
+    nvme-client-tlc       PCIe 4.0 x4 client TLC drive with DRAM, 1 TB, 8 channels
+    nvme-enterprise-tlc   PCIe 4.0 x4 enterprise TLC drive, 3.84 TB, 16 channels, 28 % over-provisioning, power-loss protected
+    sata-mlc              SATA 6 Gb/s MLC drive, 256 GB, 8 channels (2011)
+    mqsim-ideal-map       MQSim's default drive: 512 GiB raw, 8 channels, whole map in DRAM
+    mqsim-default         MQSim's default drive: 512 GiB raw, 8 channels, 2 MiB mapping cache
+    ");
+}
+
+#[test]
+fn presets_resolve_as_pinned() {
+    for (name, _) in presets() {
+        assert_snapshot!(*name, load(name).resolved_toml());
+    }
+}
+
+#[test]
+fn defaults_resolve_as_pinned() {
+    let system = System::from_toml("defaults.toml", "", &[]).unwrap_or_else(|error| panic!("{error}"));
+    assert_eq!(system.title, "defaults");
+    assert_snapshot!("defaults", system.resolved_toml());
+}
+
+/// What is printed is the same system again, down to what each value rests on.
+#[test]
+fn a_resolved_system_reads_back() {
+    let eccentric = "title = \"a \\\"quoted\\\" title\"\nextends = \"sata-mlc\"\n\
+                     [flash]\nread = [\"50us\", \"75us\"]\nage = \"1.5y\"\nfailures = { read = 1e-6 }\n\
+                     [basis]\n\"flash.read\" = { calibrated = \"some.claim\" }\n\
+                     \"host.completion\" = { given = \"some manual\" }\n";
+    let sets = [("device.power_loss_protection", "true"), ("ftl.over_provisioning", "12.5%"), ("host.cores", "0x10")];
+    let eccentric = System::from_toml("eccentric.toml", eccentric, &sets).unwrap_or_else(|error| panic!("{error}"));
+    for system in presets().iter().map(|(name, _)| load(name)).chain([eccentric]) {
+        let text = system.resolved_toml();
+        let again = System::from_toml("resolved.toml", &text, &[]).unwrap_or_else(|error| panic!("{error}\n{text}"));
+        assert_eq!(again, system);
+        assert_eq!(again.title, system.title);
+        assert_eq!(again.host, system.host);
+        assert_eq!(again.link, system.link);
+        assert_eq!(again.device, system.device);
+        assert_eq!(again.flash, system.flash);
+        assert_eq!(again.ftl, system.ftl);
+        assert_eq!((again.raw_bytes, again.user_bytes), (system.raw_bytes, system.user_bytes));
+        assert_eq!(again.content_hash(), system.content_hash());
+        for (a, b) in again.settings().iter().zip(system.settings()) {
+            assert_eq!(a.basis, b.basis, "{}", a.key.name);
+        }
+    }
+}
+
+/// Everything that a preset sets, its title aside, says on what it rests.
+#[test]
+fn every_value_of_a_preset_has_a_basis() {
+    for (name, _) in presets() {
+        for setting in &load(name).settings()[1..] {
+            assert!(setting.basis.is_some(), "{name}: {} has no basis", setting.key.name);
+        }
+    }
+}
+
+#[test]
+fn presets_have_the_capacity_they_are_sold_with() {
+    let of = |name: &str| {
+        let system = load(name);
+        let spare = (system.raw_bytes - system.user_bytes) as f64 / system.user_bytes as f64;
+        (system.raw_bytes, system.user_bytes, (spare * 1000.0).round() / 1000.0)
+    };
+    assert_eq!(of("nvme-client-tlc"), (1_101_659_111_424, 1_000_204_886_016, 0.101));
+    assert_eq!(of("nvme-enterprise-tlc"), (4_928_474_972_160, 3_840_755_982_336, 0.283));
+    assert_eq!(of("sata-mlc"), (1 << 38, 256_060_514_304, 0.073));
+    assert_eq!(of("mqsim-ideal-map"), (1 << 39, 511_272_902_656, 0.075));
+    assert_eq!(of("mqsim-default"), of("mqsim-ideal-map"));
+    assert_eq!(load("nvme-client-tlc").slc_blocks, 15);
+}
+
+/// A hash changes only with a value (or a key) that results depend on: a changed pin is explained in the change log.
+#[test]
+fn content_hashes_are_pinned() {
+    let list: String = presets().iter().map(|(name, _)| format!("{name:22}{}\n", load(name).content_hash())).collect();
+    assert_snapshot!(list, @r"
+    nvme-client-tlc       3c392913a8477c2c058f342b55028ad1f3ee975a58461d3b0885ad00fcbf3c48
+    nvme-enterprise-tlc   aee76c44b082f30457e033fc78e48dc4d937fcc78a663d5689d1e9066ce1ce42
+    sata-mlc              f6948c404fcdc9beb63f7a8cb2c55b7bc6b611661487862e90597d0d854b5267
+    mqsim-ideal-map       fc191325d89be6af3837ab902e716eaac94c2f3e4a3f68969809dd9e971e1019
+    mqsim-default         18a5938faa2af078509df772b1166741c8a65f7ab92079400544ba4e27ee67ed
+    ");
+}
+
+#[test]
+fn titles_bases_and_meaningless_keys_change_no_hash() {
+    let system = |text: &str| System::from_toml("x.toml", text, &[]).unwrap_or_else(|error| panic!("{error}"));
+    let plain = system("").content_hash();
+    assert_eq!(system("title = \"x\"\n[basis]\n\"flash.read\" = { given = \"x\" }\n").content_hash(), plain);
+    assert_eq!(system("[flash]\nread = [\"50us\", \"50us\", \"50us\"]\n").content_hash(), plain);
+    assert_eq!(system("[flash]\nread = \"0.05ms\"\n").content_hash(), plain);
+    assert_ne!(system("[flash]\nread = \"51us\"\n").content_hash(), plain);
+    let other_link = system("[link]\ntype = \"sata\"\n");
+    assert_ne!(other_link.content_hash(), plain);
+    assert_eq!(other_link.hash_of(&["flash", "ftl"]), system("").hash_of(&["flash", "ftl"]));
+}
+
+#[test]
+fn the_schema_knows_every_key_and_nothing_else() {
+    let schema = System::schema();
+    for key in keys() {
+        let mut at = &schema;
+        for part in key.name.split('.') {
+            at = &at["properties"][part];
+        }
+        let description = at["description"].as_str().unwrap_or_else(|| panic!("{} is not in the schema", key.name));
+        assert!(description.starts_with(key.help), "{}", key.name);
+    }
+    assert_snapshot!("schema", format!("{schema:#}\n"));
+    assert!(preset("nvme-client-tlc").is_some_and(|text| text.contains("title")));
+}

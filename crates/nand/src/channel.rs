@@ -1,0 +1,138 @@
+//! A channel: one bus, and the dies that wait for it.
+
+use sim::Time;
+
+use crate::config::Scheduling;
+use crate::die::Die;
+use crate::op::NONE;
+
+/// The lists of dies that wait for a channel. Commands go ahead of all data (or behind them, if so configured); then,
+/// where reads go first, the data of reads that a host waits for; then other data, leaving or arriving.
+pub(crate) const COMMANDS: usize = 0;
+pub(crate) const READ_DATA: usize = 1;
+pub(crate) const DATA: usize = 2;
+
+#[derive(Clone, Copy, Debug)]
+struct List {
+    head: u32,
+    tail: u32,
+}
+
+#[derive(Clone, Debug)]
+pub(crate) struct Channel {
+    /// Until when it is taken.
+    pub free_at: Time,
+    /// The last event that will look at its waiting dies.
+    pub event_at: Time,
+    /// Entries in its lists.
+    pub waiting: u32,
+    lists: [List; 3],
+    /// Reads' data that went ahead of the oldest waiting other data.
+    overtaken: u32,
+    /// The die whose data are leaving.
+    pub moving: u32,
+    pub stats: ChannelStats,
+}
+
+/// What a channel did.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ChannelStats {
+    /// Taken by commands, addresses and data.
+    pub busy: Time,
+    /// Of which data.
+    pub data: Time,
+    /// Bytes that left dies.
+    pub bytes_out: u64,
+    /// Bytes that went into dies.
+    pub bytes_in: u64,
+}
+
+impl Channel {
+    pub(crate) const fn new() -> Channel {
+        Channel {
+            free_at: Time::ZERO,
+            event_at: Time::ZERO,
+            waiting: 0,
+            lists: [List { head: NONE, tail: NONE }; 3],
+            overtaken: 0,
+            moving: NONE,
+            stats: ChannelStats { busy: Time::ZERO, data: Time::ZERO, bytes_out: 0, bytes_in: 0 },
+        }
+    }
+
+    /// True if whoever comes now may take it.
+    #[inline]
+    pub(crate) fn is_free(&self, now: Time) -> bool {
+        self.is_released(now) && self.waiting == 0
+    }
+
+    /// True if it can be given to who waits for it. (A transfer of nothing takes no time, but has its end to come.)
+    #[inline]
+    pub(crate) fn is_released(&self, now: Time) -> bool {
+        self.free_at <= now && self.moving == NONE
+    }
+
+    /// Taken from `now` to `end`, the last `data` of it by data.
+    #[inline]
+    pub(crate) fn take(&mut self, now: Time, end: Time, data: Time) {
+        debug_assert!(self.free_at <= now, "a channel is taken at {now}, but busy until {}", self.free_at);
+        self.free_at = end;
+        self.stats.busy += end - now;
+        self.stats.data += data;
+    }
+
+    /// What it did until `now`.
+    pub(crate) fn stats_at(&self, now: Time) -> ChannelStats {
+        let ahead = self.free_at.saturating_sub(now);
+        let stats = self.stats;
+        ChannelStats { busy: stats.busy - ahead, data: stats.data.saturating_sub(ahead), ..stats }
+    }
+
+    /// The power is gone.
+    pub(crate) fn reset(&mut self, now: Time) {
+        *self = Channel { stats: self.stats_at(now), ..Channel::new() };
+    }
+
+    /// Appends `die` to a list, if it is not there.
+    #[inline]
+    pub(crate) fn enlist(&mut self, dies: &mut [Die], die: u32, list: usize) {
+        let d = &mut dies[die as usize];
+        if d.listed & 1 << list != 0 {
+            return;
+        }
+        d.listed |= 1 << list;
+        d.next_listed[list] = NONE;
+        let l = &mut self.lists[list];
+        if l.head == NONE {
+            l.head = die;
+        } else {
+            dies[l.tail as usize].next_listed[list] = die;
+        }
+        l.tail = die;
+        self.waiting += 1;
+    }
+
+    /// Takes the die whose turn it is from its list: (list, die).
+    ///
+    /// # Panics
+    /// If none waits.
+    #[inline]
+    pub(crate) fn next(&mut self, dies: &mut [Die], scheduling: &Scheduling) -> (usize, u32) {
+        let [commands, reads, others] = self.lists.map(|l| l.head != NONE);
+        let list = if commands && (scheduling.commands_first || !(reads || others)) {
+            COMMANDS
+        } else if reads && !(others && self.overtaken >= scheduling.overtakes_max) {
+            self.overtaken += u32::from(others);
+            READ_DATA
+        } else {
+            self.overtaken = 0;
+            DATA
+        };
+        let die = self.lists[list].head;
+        let d = &mut dies[die as usize];
+        d.listed &= !(1 << list);
+        self.lists[list].head = d.next_listed[list];
+        self.waiting -= 1;
+        (list, die)
+    }
+}

@@ -1,0 +1,355 @@
+//! What a flash array is made of and how it behaves: everything that a system file may say about it.
+
+use media::Geometry;
+use sim::Time;
+
+use crate::store::{Order, PayloadKind};
+
+/// Bits a cell.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Cell {
+    /// One.
+    Slc,
+    /// Two.
+    Mlc,
+    /// Three.
+    Tlc,
+    /// Four.
+    Qlc,
+}
+
+impl Cell {
+    /// Bits a cell, and so the number of page types: a page's type is its number modulo this.
+    pub const fn bits(self) -> u32 {
+        match self {
+            Cell::Slc => 1,
+            Cell::Mlc => 2,
+            Cell::Tlc => 3,
+            Cell::Qlc => 4,
+        }
+    }
+}
+
+/// How long the array, the commands and the bus take.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Timing {
+    /// Array read (ONFI tR) by page type; as many as the cell has bits are used.
+    pub read: [Time; 4],
+    /// Array program (ONFI tPROG) by page type.
+    pub program: [Time; 4],
+    /// Block erase (ONFI tBERS).
+    pub erase: Time,
+    /// Array read of a block in SLC mode.
+    pub slc_read: Time,
+    /// Array program of a block in SLC mode.
+    pub slc_program: Time,
+    /// Erase of a block in SLC mode.
+    pub slc_erase: Time,
+    /// Transfers a second on the 8-bit data bus of a channel (ONFI NV-DDR, Toggle): a byte each.
+    pub transfers_per_s: u64,
+    /// Channel time of the command and address cycles of a read, a plane.
+    pub read_command: Time,
+    /// Channel time of the command and address cycles of a program, a plane; its data follow at once.
+    pub program_command: Time,
+    /// Channel time of the command and address cycles of an erase, a plane.
+    pub erase_command: Time,
+}
+
+/// Who goes first on a die.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Policy {
+    /// In order of arrival.
+    Fifo,
+    /// Reads a host waits for, then reads of the map, then all else in order of arrival. On the channel, the data of
+    /// these reads go before those of other reads and of programs.
+    ReadsFirst,
+}
+
+/// How operations share dies and channels.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Scheduling {
+    /// Who goes first.
+    pub policy: Policy,
+    /// At most this many reads go ahead of a waiting or suspended program or erase (and, on a channel, of waiting
+    /// data), so that none waits for ever.
+    pub overtakes_max: u32,
+    /// Commands go ahead of the data that wait for their channel, so that an array is never idle for want of one;
+    /// otherwise behind them.
+    pub commands_first: bool,
+    /// The array reads the next page while the last one leaves through the cache register (ONFI Read Cache).
+    pub cache_read: bool,
+    /// The next page's data arrive in the cache register while the array programs (ONFI Program Cache).
+    pub cache_program: bool,
+    /// A read of the host or of the map interrupts a program under way.
+    pub program_suspend: bool,
+    /// A read of the host or of the map interrupts an erase under way.
+    pub erase_suspend: bool,
+    /// From the suspend command until the array is free. An operation that would end sooner is not suspended.
+    pub suspend_latency: Time,
+    /// Time that a resumed operation takes in addition to what was left of it.
+    pub resume_overhead: Time,
+    /// How often one operation may be suspended.
+    pub suspensions_max: u32,
+}
+
+impl Default for Scheduling {
+    /// Assumed: what a plain controller of today does. Reads first without suspension, no cache operations; 32
+    /// overtaking reads delay a program by two to three milliseconds at most. The times of a suspension matter only
+    /// where it is switched on.
+    fn default() -> Scheduling {
+        Scheduling {
+            policy: Policy::ReadsFirst,
+            overtakes_max: 32,
+            commands_first: true,
+            cache_read: false,
+            cache_program: false,
+            program_suspend: false,
+            erase_suspend: false,
+            suspend_latency: Time::from_us(20),
+            resume_overhead: Time::from_us(10),
+            suspensions_max: 8,
+        }
+    }
+}
+
+/// How the endurances of pages are spread.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Spread {
+    /// Normal; a draw below one cycle counts as one.
+    Normal,
+    /// Log-normal with the same mean and deviation.
+    LogNormal,
+}
+
+/// Program-erase cycles that a page endures before its programs fail; a block's erases fail by a draw of its own.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Endurance {
+    /// Shape of the distribution.
+    pub spread: Spread,
+    /// Mean, in cycles.
+    pub mean: f64,
+    /// Standard deviation, in cycles.
+    pub deviation: f64,
+}
+
+/// What fails, and when.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Wear {
+    /// Cycles endured; `None`: flash that never wears out.
+    pub endurance: Option<Endurance>,
+    /// Probability that a block of a plane is bad as delivered.
+    pub factory_bad: f64,
+    /// Probability that a program fails, whatever its block's age.
+    pub program_failure: f64,
+    /// Probability that an erase fails, whatever its block's age.
+    pub erase_failure: f64,
+}
+
+/// Raw bit errors: `base + (wear + retention) + disturb`, each grown with the block's cycles.
+///
+/// Written `c = cycles / reference_cycles`, the bit error rate is
+/// `base + wear * c^wear_exponent + retention * c * days^retention_exponent + disturb * c^disturb_exponent * reads`.
+/// The form is that of the measurements surveyed by Cai et al., "Error characterization, mitigation, and recovery in
+/// flash-memory-based solid-state drives" (Proc. IEEE 105, 2017): a power law in cycles, a power law in retention
+/// time, linear in the reads of the block.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Errors {
+    /// Of a fresh page just written.
+    pub base: f64,
+    /// Cycles at which `wear`, `retention` and `disturb` are given.
+    pub reference_cycles: f64,
+    /// Added by wear alone.
+    pub wear: f64,
+    /// Its growth with cycles.
+    pub wear_exponent: f64,
+    /// Added by one day since the program.
+    pub retention: f64,
+    /// Its growth with days.
+    pub retention_exponent: f64,
+    /// Added by each read of the block since its erase.
+    pub disturb: f64,
+    /// Its growth with cycles.
+    pub disturb_exponent: f64,
+    /// Factor on all of it for a block in SLC mode.
+    pub slc_factor: f64,
+}
+
+impl Errors {
+    /// Assumed: of the order measured on 3D TLC of about 3,000 cycles; see the survey above.
+    pub const TLC: Errors = Errors {
+        base: 1e-5,
+        reference_cycles: 3000.0,
+        wear: 2e-4,
+        wear_exponent: 1.5,
+        retention: 1e-4,
+        retention_exponent: 0.6,
+        disturb: 3e-9,
+        disturb_exponent: 1.5,
+        slc_factor: 0.01,
+    };
+}
+
+/// The error correction of the controller. Without [`Errors`] only its decode time matters.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Ecc {
+    /// Data bytes of a codeword.
+    pub codeword_bytes: u32,
+    /// Bit errors a codeword may have.
+    pub correctable_bits: u32,
+    /// Time to decode what was read, after it has left the die; several reads are decoded at once.
+    pub decode: Time,
+    /// Read-retry steps after a failed decode, each another array read, transfer and decode.
+    pub retries_max: u8,
+    /// Factor on the raw bit error rate at each step: a shifted read voltage finds fewer errors.
+    pub retry_factor: f64,
+}
+
+impl Default for Ecc {
+    /// Assumed: 72 bits of 1 KiB, as a BCH code of the TLC generation corrects; decoding hidden behind the transfer;
+    /// retries that halve the errors.
+    fn default() -> Ecc {
+        Ecc { codeword_bytes: 1024, correctable_bits: 72, decode: Time::ZERO, retries_max: 7, retry_factor: 0.5 }
+    }
+}
+
+/// Faults injected for tests, as probabilities an operation.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Faults {
+    /// A read ends uncorrectable, after all retries.
+    pub read: f64,
+    /// A program fails.
+    pub program: f64,
+    /// An erase fails.
+    pub erase: f64,
+}
+
+/// Power drawn, in microwatts, and energy.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Power {
+    /// A plane's array while it reads.
+    pub read_uw: u64,
+    /// A plane's array while it programs.
+    pub program_uw: u64,
+    /// A plane's array while it erases.
+    pub erase_uw: u64,
+    /// A channel and the die on it while data are transferred.
+    pub transfer_uw: u64,
+    /// In addition, for each byte transferred, in picojoules.
+    pub transfer_pj_per_byte: u64,
+    /// A die whose array is idle.
+    pub standby_uw: u64,
+}
+
+/// An array of flash.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Config {
+    /// Its shape.
+    pub geometry: Geometry,
+    /// Bits a cell.
+    pub cell: Cell,
+    /// Programming order that is enforced.
+    pub order: Order,
+    /// What payload is kept.
+    pub payload: PayloadKind,
+    /// RAM buffers of a mapping unit each, kept beside the flash for its translation layer.
+    pub buffers: u32,
+    /// How long things take.
+    pub timing: Timing,
+    /// Who goes first.
+    pub scheduling: Scheduling,
+    /// What fails.
+    pub wear: Wear,
+    /// Raw bit errors; `None`: none.
+    pub errors: Option<Errors>,
+    /// Error correction.
+    pub ecc: Ecc,
+    /// Age of what the flash holds when the run begins, in seconds, for its retention errors.
+    pub age_s: u32,
+    /// Injected faults.
+    pub faults: Faults,
+    /// Power.
+    pub power: Power,
+}
+
+impl Config {
+    /// Why this is no array of flash, in terms of its fields; `None` if it is one.
+    pub fn fault(&self) -> Option<String> {
+        if let Some(fault) = self.geometry.fault() {
+            return Some(fault);
+        }
+        let t = &self.timing;
+        let bits = self.cell.bits() as usize;
+        let short =
+            [("erase", t.erase), ("slc_read", t.slc_read), ("slc_program", t.slc_program), ("slc_erase", t.slc_erase)];
+        let typed =
+            t.read[..bits].iter().map(|r| ("read", *r)).chain(t.program[..bits].iter().map(|p| ("program", *p)));
+        if let Some((name, _)) = short.into_iter().chain(typed).find(|(_, time)| *time == Time::ZERO) {
+            return Some(format!("{name} is 0s, expected more"));
+        }
+        if t.transfers_per_s == 0 {
+            return Some("the transfer rate is 0, expected more".to_owned());
+        }
+        // Array and transfer times are added without care about overflow: an hour each is plenty.
+        let longest =
+            t.read.into_iter().chain(t.program).chain([t.erase, t.slc_read, t.slc_program, t.slc_erase]).max();
+        if longest > Some(Time::from_s(3600)) {
+            return Some("an array operation takes more than an hour".to_owned());
+        }
+        let whole = u64::from(self.geometry.page_bytes) * u64::from(self.geometry.planes);
+        if whole > 16 << 20 {
+            return Some(format!("{whole} bytes a page of all planes, expected at most 16 MiB"));
+        }
+        let s = &self.scheduling;
+        if s.overtakes_max == 0 && s.policy == Policy::ReadsFirst {
+            return Some("overtakes_max is 0, expected at least 1 where reads go first".to_owned());
+        }
+        if (s.program_suspend || s.erase_suspend) && s.suspend_latency == Time::ZERO {
+            return Some("suspend_latency is 0s, expected more where operations are suspended".to_owned());
+        }
+        let chances = [
+            ("factory_bad", self.wear.factory_bad),
+            ("program_failure", self.wear.program_failure),
+            ("erase_failure", self.wear.erase_failure),
+            ("faults.read", self.faults.read),
+            ("faults.program", self.faults.program),
+            ("faults.erase", self.faults.erase),
+        ];
+        if let Some((name, p)) = chances.into_iter().find(|(_, p)| !(0.0..=1.0).contains(p)) {
+            return Some(format!("{name} is {p}, expected a probability"));
+        }
+        if let Some(e) = self.wear.endurance
+            && !(e.mean >= 1.0 && e.deviation >= 0.0 && e.mean.is_finite() && e.deviation.is_finite())
+        {
+            return Some(format!("endurance is {} +- {} cycles, expected at least 1", e.mean, e.deviation));
+        }
+        self.error_fault()
+    }
+
+    fn error_fault(&self) -> Option<String> {
+        let e = self.errors?;
+        let values = [
+            ("base", e.base),
+            ("wear", e.wear),
+            ("wear_exponent", e.wear_exponent),
+            ("retention", e.retention),
+            ("retention_exponent", e.retention_exponent),
+            ("disturb", e.disturb),
+            ("disturb_exponent", e.disturb_exponent),
+            ("slc_factor", e.slc_factor),
+            ("retry_factor", self.ecc.retry_factor),
+        ];
+        if let Some((name, v)) = values.into_iter().find(|(_, v)| !(v.is_finite() && *v >= 0.0)) {
+            return Some(format!("{name} is {v}, expected zero or more"));
+        }
+        if !(e.reference_cycles >= 1.0 && e.reference_cycles.is_finite()) {
+            return Some(format!("reference_cycles is {}, expected at least 1", e.reference_cycles));
+        }
+        if self.ecc.codeword_bytes == 0 || self.ecc.correctable_bits >= self.ecc.codeword_bytes * 8 {
+            return Some(format!(
+                "{} correctable bits of a codeword of {} bytes, expected fewer than it has",
+                self.ecc.correctable_bits, self.ecc.codeword_bytes
+            ));
+        }
+        (self.ecc.retries_max > 200).then(|| format!("{} read retries, expected at most 200", self.ecc.retries_max))
+    }
+}

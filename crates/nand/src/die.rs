@@ -1,0 +1,103 @@
+//! A die: its array, its registers, and what waits for them.
+
+use sim::Time;
+
+use crate::op::{NONE, Queue};
+
+/// What the array of a die does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Phase {
+    /// Nothing.
+    Idle,
+    /// An operation has it, from its command until `end`.
+    Busy,
+    /// An operation is being suspended until `end`.
+    Suspending,
+    /// A read has ended, and its data wait in the data register for the cache register.
+    Holding,
+}
+
+/// One die. Each of its planes has a data register, which works with the array, and a cache register, which works
+/// with the channel; an operation on several planes uses those of all of them.
+#[derive(Clone, Debug)]
+pub(crate) struct Die {
+    pub channel: u32,
+    pub phase: Phase,
+    /// The operation that has the array.
+    pub array: u32,
+    /// When the array began with it (which may lie ahead: its command comes first), and when it ends.
+    pub begin: Time,
+    pub end: Time,
+    /// The read whose data leave, or wait to: in the cache register, or, without cache reads, in the only one used.
+    pub out: u32,
+    pub out_since: Time,
+    /// The program whose data are in the cache register while the array programs another, and since when.
+    pub input: u32,
+    pub input_ready: Time,
+    /// The program or erase that is suspended, and how long it still takes.
+    pub suspended: u32,
+    pub remaining: Time,
+    /// An event will ask whether to suspend.
+    pub suspend_asked: bool,
+    /// Reads that went ahead of the oldest waiting or suspended operation of the rest.
+    pub overtaken: u32,
+    pub queues: [Queue; 3],
+    /// The channel's lists that this die is in, a bit each, and its followers there.
+    pub listed: u32,
+    pub next_listed: [u32; 3],
+    pub stats: DieStats,
+}
+
+/// What a die did.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct DieStats {
+    /// Array reads, retries included.
+    pub reads: u64,
+    /// Of which retries.
+    pub retries: u64,
+    /// Programs.
+    pub programs: u64,
+    /// Erases.
+    pub erases: u64,
+    /// Suspensions of programs and erases.
+    pub suspensions: u64,
+    /// The array read.
+    pub reading: Time,
+    /// The array programmed, suspending and resuming included.
+    pub programming: Time,
+    /// The array erased, suspending and resuming included.
+    pub erasing: Time,
+    /// Data that were read waited for the channel or left through it.
+    pub holding: Time,
+}
+
+impl DieStats {
+    /// The array worked.
+    pub fn busy(&self) -> Time {
+        self.reading + self.programming + self.erasing
+    }
+}
+
+impl Die {
+    pub(crate) fn new(channel: u32) -> Die {
+        Die {
+            channel,
+            phase: Phase::Idle,
+            array: NONE,
+            begin: Time::ZERO,
+            end: Time::ZERO,
+            out: NONE,
+            out_since: Time::ZERO,
+            input: NONE,
+            input_ready: Time::ZERO,
+            suspended: NONE,
+            remaining: Time::ZERO,
+            suspend_asked: false,
+            overtaken: 0,
+            queues: [Queue::EMPTY; 3],
+            listed: 0,
+            next_listed: [NONE; 3],
+            stats: DieStats::default(),
+        }
+    }
+}

@@ -1,0 +1,125 @@
+//! How many cycles each page endures: drawn from its address whenever it is asked for, and so stored nowhere.
+
+use crate::config::{Endurance, Spread};
+
+/// Draws by the hash of (seed, block, page).
+pub(crate) struct Endurances {
+    seed: u64,
+    spread: Spread,
+    /// Mean and deviation of the normal, or of the logarithm.
+    centre: f64,
+    width: f64,
+    /// No draw is below this.
+    least: u32,
+}
+
+/// "Page" of the draw that stands for a block's erases.
+const BLOCK: u32 = u32::MAX;
+
+impl Endurances {
+    pub(crate) fn new(endurance: &Endurance, seed: u64) -> Endurances {
+        let Endurance { spread, mean, deviation } = *endurance;
+        let (centre, width) = match spread {
+            Spread::Normal => (mean, deviation),
+            Spread::LogNormal => {
+                let variance = libm::log1p(deviation * deviation / (mean * mean));
+                (libm::log(mean) - variance / 2.0, libm::sqrt(variance))
+            }
+        };
+        let mut endurances = Endurances { seed, spread, centre, width, least: 0 };
+        // A hash of 53 bits goes no further down than this.
+        endurances.least = endurances.cycles(inverse_normal(0.5 / (1u64 << 53) as f64));
+        endurances
+    }
+
+    fn cycles(&self, z: f64) -> u32 {
+        let x = self.centre + self.width * z;
+        let cycles = match self.spread {
+            Spread::Normal => x,
+            Spread::LogNormal => libm::exp(x),
+        };
+        cycles.clamp(1.0, f64::from(u32::MAX)) as u32
+    }
+
+    fn of(&self, block: usize, page: u32) -> u32 {
+        let hash = mix(mix(self.seed ^ block as u64) ^ u64::from(page));
+        self.cycles(inverse_normal(((hash >> 11) as f64 + 0.5) / (1u64 << 53) as f64))
+    }
+
+    /// True if a page of a block that was erased `erases` times can no longer be programmed.
+    #[inline]
+    pub(crate) fn page_is_worn(&self, block: usize, page: u32, erases: u32) -> bool {
+        erases > self.least && erases > self.of(block, page)
+    }
+
+    /// True if a block that was erased `erases` times can no longer be erased.
+    #[inline]
+    pub(crate) fn block_is_worn(&self, block: usize, erases: u32) -> bool {
+        self.page_is_worn(block, BLOCK, erases)
+    }
+}
+
+/// The finalizer of SplitMix64 (Steele, Lea and Flood, OOPSLA 2014) after one step of its counter.
+fn mix(x: u64) -> u64 {
+    let x = x.wrapping_add(0x9e37_79b9_7f4a_7c15);
+    let x = (x ^ x >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    let x = (x ^ x >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
+    x ^ x >> 31
+}
+
+/// The standard normal quantile at `0 < p < 1`: bisection of the distribution function, which `libm` has through
+/// `erfc`. Slow and exact to the last few bits; it is asked for only of flash that is nearly worn out.
+fn inverse_normal(p: f64) -> f64 {
+    let (mut low, mut high) = (-9.0, 9.0);
+    for _ in 0..60 {
+        let middle = 0.5 * (low + high);
+        if 0.5 * libm::erfc(-middle / std::f64::consts::SQRT_2) < p {
+            low = middle;
+        } else {
+            high = middle;
+        }
+    }
+    0.5 * (low + high)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn moments(spread: Spread) -> (f64, f64) {
+        let e = Endurances::new(&Endurance { spread, mean: 3000.0, deviation: 300.0 }, 7);
+        let draws: Vec<f64> =
+            (0..200).flat_map(|b| (0..50).map(move |p| (b, p))).map(|(b, p)| f64::from(e.of(b, p))).collect();
+        let mean = draws.iter().sum::<f64>() / draws.len() as f64;
+        let variance = draws.iter().map(|x| (x - mean) * (x - mean)).sum::<f64>() / draws.len() as f64;
+        (mean, variance.sqrt())
+    }
+
+    #[test]
+    fn draws_have_the_declared_mean_and_deviation() {
+        for spread in [Spread::Normal, Spread::LogNormal] {
+            let (mean, deviation) = moments(spread);
+            // Ten thousand draws: three standard errors of each.
+            assert!((mean - 3000.0).abs() < 9.0, "{spread:?} {mean}");
+            assert!((deviation - 300.0).abs() < 8.0, "{spread:?} {deviation}");
+        }
+    }
+
+    #[test]
+    fn the_quantile_is_the_inverse() {
+        assert!(inverse_normal(0.5).abs() < 1e-12);
+        assert!((inverse_normal(0.975) - 1.959_963_984_540_054).abs() < 1e-9);
+        assert!((inverse_normal(1e-9) + 5.997_807_015).abs() < 1e-6);
+    }
+
+    #[test]
+    fn a_page_is_worn_beyond_its_draw_and_not_before() {
+        let e = Endurances::new(&Endurance { spread: Spread::LogNormal, mean: 100.0, deviation: 20.0 }, 3);
+        for (block, page) in [(0, 0), (5, 1), (77, 300)] {
+            let limit = e.of(block, page);
+            assert!(limit >= e.least);
+            assert!(!e.page_is_worn(block, page, limit));
+            assert!(e.page_is_worn(block, page, limit + 1));
+        }
+    }
+}

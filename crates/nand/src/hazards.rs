@@ -1,0 +1,129 @@
+//! What can go wrong with an operation, and the random streams that decide it.
+
+use media::BlockAddr;
+use sim::{Rng, Streams, Time};
+
+use crate::config::{Config, Faults, Wear};
+use crate::endurance::Endurances;
+use crate::errors::{ErrorModel, Outcome};
+use crate::op::Op;
+use crate::store::Store;
+
+pub(crate) struct Hazards {
+    /// Reads can fail otherwise than by a torn page.
+    pub reads: bool,
+    /// Programs and erases can fail.
+    pub writes: bool,
+    faults: Faults,
+    wear: Wear,
+    endurances: Option<Endurances>,
+    errors: Option<ErrorModel>,
+    retries_max: u8,
+    fault_draws: Rng,
+    failure_draws: Rng,
+    error_draws: Rng,
+    /// The drive's age at the start of the run, in seconds.
+    age_s: u32,
+}
+
+const S: u64 = 1_000_000_000_000;
+
+impl Hazards {
+    pub(crate) fn new(config: &Config, streams: &Streams, store: &Store) -> Hazards {
+        let Config { wear, faults, .. } = *config;
+        let seed = streams.stream("nand.endurance").bits();
+        Hazards {
+            reads: config.errors.is_some() || faults.read > 0.0,
+            writes: wear.endurance.is_some()
+                || wear.program_failure.max(wear.erase_failure).max(faults.program).max(faults.erase) > 0.0,
+            faults,
+            wear,
+            endurances: wear.endurance.map(|e| Endurances::new(&e, seed)),
+            errors: config.errors.map(|e| ErrorModel::new(&e, &config.ecc)),
+            retries_max: config.ecc.retries_max,
+            fault_draws: streams.stream("nand.faults"),
+            failure_draws: streams.stream("nand.failures"),
+            error_draws: streams.stream("nand.errors"),
+            age_s: store.clock_s().saturating_add(config.age_s),
+        }
+    }
+
+    /// The drive's age in seconds.
+    #[inline]
+    pub(crate) fn clock_s(&self, now: Time) -> u32 {
+        self.age_s.saturating_add((now.ps() / S) as u32)
+    }
+
+    /// How the read `op` will go, decided when its array is first read.
+    #[cold]
+    pub(crate) fn face_read(&mut self, now: Time, op: &mut Op, store: &mut Store) {
+        op.faced = true;
+        let first = store.geometry().block_index(op.address(), 0);
+        let blocks = store.geometry().blocks as usize;
+        let clock = self.clock_s(now);
+        let (mut torn, mut rate) = (false, 0.0_f64);
+        for plane in op.planes.iter() {
+            let block = first + plane as usize * blocks;
+            torn |= !store.can_be_read(block, op.page);
+            if let Some(errors) = &self.errors {
+                let reads = store.read_of(block);
+                let age = clock.saturating_sub(store.written_of(block));
+                rate = rate.max(errors.rate(store.erases_of(block), age, reads, op.slc));
+            }
+        }
+        let mut outcome = Outcome { retries: 0, lost: false };
+        if let Some(errors) = &self.errors {
+            outcome = errors.outcome(rate, op.bytes, self.error_draws.unit());
+        }
+        if self.fault_draws.chance(self.faults.read) || torn {
+            outcome = Outcome { retries: self.retries_max, lost: true };
+        }
+        (op.retries, op.lost) = (outcome.retries, outcome.lost);
+    }
+
+    /// True if the program `op` fails.
+    #[cold]
+    pub(crate) fn program_fails(&mut self, op: &Op, store: &Store) -> bool {
+        let first = store.geometry().block_index(op.address(), 0);
+        let blocks = store.geometry().blocks as usize;
+        let worn = self.endurances.as_ref().is_some_and(|e| {
+            let mut planes = op.planes.iter().map(|plane| first + plane as usize * blocks);
+            planes.any(|block| e.page_is_worn(block, op.page, store.erases_of(block)))
+        });
+        let (fault, failure) =
+            (self.fault_draws.chance(self.faults.program), self.failure_draws.chance(self.wear.program_failure));
+        worn || fault || failure
+    }
+
+    /// True if the erase `op` fails.
+    #[cold]
+    pub(crate) fn erase_fails(&mut self, op: &Op, store: &Store) -> bool {
+        let first = store.geometry().block_index(op.address(), 0);
+        let blocks = store.geometry().blocks as usize;
+        let worn = self.endurances.as_ref().is_some_and(|e| {
+            let mut planes = op.planes.iter().map(|plane| first + plane as usize * blocks);
+            planes.any(|block| e.block_is_worn(block, store.erases_of(block) + 1))
+        });
+        let (fault, failure) =
+            (self.fault_draws.chance(self.faults.erase), self.failure_draws.chance(self.wear.erase_failure));
+        worn || fault || failure
+    }
+}
+
+/// Marks the blocks that are bad as delivered.
+pub(crate) fn mark_factory_bad(store: &mut Store, wear: &Wear, streams: &Streams) {
+    if wear.factory_bad <= 0.0 {
+        return;
+    }
+    let mut draws = streams.stream("nand.factory");
+    let g = *store.geometry();
+    for die in 0..g.all_dies() as u16 {
+        for plane in 0..g.planes {
+            for block in 0..g.blocks {
+                if draws.chance(wear.factory_bad) {
+                    store.mark_bad(BlockAddr { die, planes: media::PlaneMask::one(plane), block });
+                }
+            }
+        }
+    }
+}

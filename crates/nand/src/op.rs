@@ -1,0 +1,185 @@
+//! Operations under way, by their id, and the queues they wait in: linked through the operations themselves.
+
+use media::{EraseOp, OpId, PageAddr, PlaneMask, Status};
+
+/// No operation, no die.
+pub(crate) const NONE: u32 = u32::MAX;
+
+/// What an operation does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// Read.
+    Read,
+    /// Program.
+    Program,
+    /// Erase.
+    Erase,
+}
+
+/// An operation has ended. The world now applies it to the store: a program that ended well with
+/// [`program`](crate::Store::program), one that failed with [`tear`](crate::Store::tear), an erase with
+/// [`erase`](crate::Store::erase) or [`tear_erase`](crate::Store::tear_erase).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Done {
+    /// The operation; its id is free again.
+    pub id: OpId,
+    /// How it ended.
+    pub status: Status,
+    /// What it was.
+    pub kind: Kind,
+}
+
+/// The queues of a die, in order of precedence where reads go first. In order of arrival all wait in `REST`.
+pub(crate) const HOST: usize = 0;
+pub(crate) const MAP: usize = 1;
+pub(crate) const REST: usize = 2;
+
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Op {
+    /// The next in its queue.
+    pub next: u32,
+    pub block: u32,
+    pub page: u32,
+    /// Bytes that leave the die.
+    pub bytes: u32,
+    pub die: u16,
+    pub planes: PlaneMask,
+    pub suspensions: u32,
+    pub kind: Kind,
+    /// The queue it waits in, or waited in.
+    pub queue: u8,
+    pub active: bool,
+    pub slc: bool,
+    /// A read that no retry can save.
+    pub lost: bool,
+    /// Read-retry steps to come; known once the array is first read.
+    pub retries: u8,
+    pub faced: bool,
+}
+
+impl Op {
+    const IDLE: Op = Op {
+        next: NONE,
+        block: 0,
+        page: 0,
+        bytes: 0,
+        die: 0,
+        planes: PlaneMask(0),
+        suspensions: 0,
+        kind: Kind::Read,
+        queue: 0,
+        active: false,
+        slc: false,
+        lost: false,
+        retries: 0,
+        faced: false,
+    };
+
+    pub(crate) fn new(kind: Kind, page: PageAddr, queue: usize) -> Op {
+        Op {
+            block: page.block,
+            page: page.page,
+            die: page.die,
+            planes: page.planes,
+            kind,
+            queue: queue as u8,
+            active: true,
+            ..Op::IDLE
+        }
+    }
+
+    pub(crate) fn of_erase(op: &EraseOp, queue: usize) -> Op {
+        let media::BlockAddr { die, planes, block } = op.block;
+        Op::new(Kind::Erase, PageAddr { die, planes, block, page: 0 }, queue)
+    }
+
+    pub(crate) fn address(&self) -> PageAddr {
+        PageAddr { die: self.die, planes: self.planes, block: self.block, page: self.page }
+    }
+}
+
+/// All operations, by id.
+#[derive(Default)]
+pub(crate) struct Ops {
+    slots: Vec<Op>,
+}
+
+impl std::ops::Index<u32> for Ops {
+    type Output = Op;
+    #[inline]
+    fn index(&self, id: u32) -> &Op {
+        &self.slots[id as usize]
+    }
+}
+
+impl std::ops::IndexMut<u32> for Ops {
+    #[inline]
+    fn index_mut(&mut self, id: u32) -> &mut Op {
+        &mut self.slots[id as usize]
+    }
+}
+
+impl Ops {
+    #[inline]
+    pub(crate) fn put(&mut self, id: OpId, op: Op) {
+        if id.0 as usize >= self.slots.len() {
+            self.grow(id);
+        }
+        let slot = &mut self.slots[id.0 as usize];
+        assert!(!slot.active, "operation {} is still under way", id.0);
+        *slot = op;
+    }
+
+    #[cold]
+    fn grow(&mut self, id: OpId) {
+        assert!(id.0 < 1 << 28, "operation ids are dense, found {}", id.0);
+        self.slots.resize((id.0 as usize + 1).next_power_of_two().max(64), Op::IDLE);
+    }
+
+    pub(crate) fn forget_all(&mut self) {
+        self.slots.fill(Op::IDLE);
+    }
+}
+
+/// A queue of operations.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Queue {
+    pub head: u32,
+    tail: u32,
+}
+
+impl Queue {
+    pub(crate) const EMPTY: Queue = Queue { head: NONE, tail: NONE };
+
+    #[inline]
+    pub(crate) fn is_empty(&self) -> bool {
+        self.head == NONE
+    }
+
+    #[inline]
+    pub(crate) fn push_back(&mut self, ops: &mut Ops, id: u32) {
+        ops[id].next = NONE;
+        if self.head == NONE {
+            self.head = id;
+        } else {
+            ops[self.tail].next = id;
+        }
+        self.tail = id;
+    }
+
+    #[inline]
+    pub(crate) fn push_front(&mut self, ops: &mut Ops, id: u32) {
+        ops[id].next = self.head;
+        if self.head == NONE {
+            self.tail = id;
+        }
+        self.head = id;
+    }
+
+    #[inline]
+    pub(crate) fn pop(&mut self, ops: &Ops) -> u32 {
+        let id = self.head;
+        self.head = ops[id].next;
+        id
+    }
+}

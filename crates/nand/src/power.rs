@@ -1,0 +1,153 @@
+//! The power fails; and what was drawn until then.
+
+use media::{BlockAddr, OpId, PageAddr};
+use sim::{Energy, Time};
+
+use crate::channel::{Channel, ChannelStats};
+use crate::die::{Die, DieStats, Phase};
+use crate::nand::Nand;
+use crate::op::{Kind, NONE};
+
+/// What a power cut left half done.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Torn {
+    /// A program: its page is used up and cannot be read.
+    Program(OpId, PageAddr),
+    /// An erase: its block cannot be read, and must be erased again.
+    Erase(OpId, BlockAddr),
+}
+
+/// Energy by what it was spent on.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct EnergyByPart {
+    /// Array reads.
+    pub read: Energy,
+    /// Array programs.
+    pub program: Energy,
+    /// Erases.
+    pub erase: Energy,
+    /// Data on the channels.
+    pub transfer: Energy,
+    /// Dies whose array is idle.
+    pub standby: Energy,
+}
+
+impl EnergyByPart {
+    /// All of it.
+    pub fn total(&self) -> Energy {
+        self.read + self.program + self.erase + self.transfer + self.standby
+    }
+}
+
+impl Nand {
+    /// The power fails: programs and erases that the arrays were at are torn in the store, all else under way is as if
+    /// it had never been asked for, and the RAM buffers are empty. Events under way must not be handed back.
+    pub fn power_cut(&mut self, now: Time) -> Vec<Torn> {
+        let mut torn = Vec::new();
+        for die in 0..self.dies.len() {
+            let Die { phase, array, begin, suspended, .. } = self.dies[die];
+            let mut half_done = suspended;
+            if matches!(phase, Phase::Busy | Phase::Suspending) {
+                if begin < now {
+                    self.spend(die, array, begin, now);
+                }
+                if begin < now || self.ops[array].suspensions > 0 {
+                    half_done = array;
+                }
+            }
+            if half_done != NONE {
+                let op = self.ops[half_done];
+                match op.kind {
+                    Kind::Read => {}
+                    Kind::Program => {
+                        self.store.tear(op.address(), op.slc);
+                        torn.push(Torn::Program(OpId(half_done), op.address()));
+                    }
+                    Kind::Erase => {
+                        self.store.tear_erase(op.address().block());
+                        torn.push(Torn::Erase(OpId(half_done), op.address().block()));
+                    }
+                }
+            }
+            let d = &mut self.dies[die];
+            if d.out != NONE {
+                d.stats.holding += now - d.out_since;
+            }
+            *d = Die { stats: d.stats, ..Die::new(d.channel) };
+        }
+        self.channels.iter_mut().for_each(|channel| channel.reset(now));
+        self.ops.forget_all();
+        self.store.clear_buffers();
+        torn
+    }
+
+    /// What a die did until `now`.
+    pub fn die_stats(&self, now: Time, die: u16) -> DieStats {
+        let d = &self.dies[die as usize];
+        let mut stats = d.stats;
+        if matches!(d.phase, Phase::Busy | Phase::Suspending) {
+            let so_far = now.saturating_sub(d.begin);
+            match self.ops[d.array].kind {
+                Kind::Read => stats.reading += so_far,
+                Kind::Program => stats.programming += so_far,
+                Kind::Erase => stats.erasing += so_far,
+            }
+        }
+        if d.out != NONE {
+            stats.holding += now - d.out_since;
+        }
+        stats
+    }
+
+    /// What a channel did until `now`.
+    pub fn channel_stats(&self, now: Time, channel: u32) -> ChannelStats {
+        self.channels[channel as usize].stats_at(now)
+    }
+
+    /// Energy drawn from time zero until `now`.
+    pub fn energy(&self, now: Time) -> EnergyByPart {
+        let power = &self.config.power;
+        let [read, program, erase] = self.energy;
+        let mut energy = EnergyByPart { read, program, erase, ..EnergyByPart::default() };
+        for (number, d) in (0..).zip(&self.dies) {
+            let idle = now - self.die_stats(now, number).busy();
+            energy.standby += Energy::of_power(power.standby_uw, idle);
+            if matches!(d.phase, Phase::Busy | Phase::Suspending) {
+                let op = &self.ops[d.array];
+                let (planes, so_far) = (u64::from(op.planes.count()), now.saturating_sub(d.begin));
+                match op.kind {
+                    Kind::Read => energy.read += Energy::of_power(power.read_uw * planes, so_far),
+                    Kind::Program => energy.program += Energy::of_power(power.program_uw * planes, so_far),
+                    Kind::Erase => energy.erase += Energy::of_power(power.erase_uw * planes, so_far),
+                }
+            }
+        }
+        for channel in &self.channels {
+            let stats = channel.stats_at(now);
+            energy.transfer += Energy::of_power(power.transfer_uw, stats.data);
+            // Bytes in the middle of a transfer count whole: they were announced.
+            energy.transfer += Energy::from_pj(power.transfer_pj_per_byte * (stats.bytes_in + stats.bytes_out));
+        }
+        energy
+    }
+
+    /// Asserts what no run may break: no array, register or channel was busy for longer than `now`.
+    ///
+    /// # Panics
+    /// If one was.
+    pub fn assert_bounds(&self, now: Time) {
+        for die in 0..self.dies.len() as u16 {
+            let stats = self.die_stats(now, die);
+            assert!(stats.busy() <= now, "die {die} was busy for {} of {now}", stats.busy());
+            assert!(stats.holding <= now, "die {die} held data for {} of {now}", stats.holding);
+            if !self.config.scheduling.cache_read {
+                let both = stats.busy() + stats.holding;
+                assert!(both <= now, "die {die} worked and held data for {both} of {now}");
+            }
+        }
+        for (number, channel) in self.channels.iter().enumerate() {
+            let busy = Channel::stats_at(channel, now).busy;
+            assert!(busy <= now, "channel {number} was busy for {busy} of {now}");
+        }
+    }
+}

@@ -1,0 +1,404 @@
+//! What is on the flash, without time: spare areas, wear, bad blocks and, where it is kept, the data.
+//!
+//! A block costs 12 bytes until it is first programmed, and these stay untouched zero pages of the operating system.
+//! Then it takes a *slot*: 16 bytes, 4 bytes a mapping unit, 2 bytes a page, and its payload if that is kept. An erase
+//! puts the slot on a free list, so that a drive in steady state allocates nothing.
+//!
+//! The rules of the medium are assertions here (erase before program, programming order, no program of a bad block):
+//! a translation layer that breaks one has a bug, and goes no further.
+
+mod image;
+mod payload;
+mod rare;
+mod slots;
+mod view;
+
+use media::{BlockAddr, Geometry, PageAddr};
+
+pub use image::{IMAGE_VERSION, ImageError};
+pub use payload::{HostData, PayloadKind, TagBuffers};
+use rare::{Rares, What};
+use slots::Slots;
+pub use view::{BlockView, PageView, Pages};
+
+/// The order in which the pages of a block may be programmed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Order {
+    /// Ascending without gaps, as all NAND with more than one bit a cell, and all of today's, demands.
+    InOrder,
+    /// Any, as the earliest single-level cells allowed.
+    Any,
+}
+
+/// What goes into one mapping unit of a page.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct UnitWrite {
+    /// Its logical number, or [`media::NOBODY`] for padding.
+    pub logical: u32,
+    /// The RAM buffer, in units, that its data come from; without meaning for padding, which reads as zeros.
+    pub buffer: u32,
+    /// Its data could not be read when they were moved: it is programmed, and marked as lost.
+    pub lost: bool,
+}
+
+/// Words of a block's entry in the table: its slot (0: none), its erase count, its state.
+type Entry = [u32; 3];
+const SLOT: usize = 0;
+const ERASES: usize = 1;
+const STATE: usize = 2;
+
+/// The state: programmed pages above, these flags in the low byte.
+const BAD: u32 = 1;
+const SLC: u32 = 2;
+const ERASE_TORN: u32 = 4;
+/// Some page is torn, some unit lost, some sequence far from the one before, some unit has a note: the side table
+/// has more.
+const TORN: u32 = 8;
+const LOST: u32 = 16;
+const LONG: u32 = 32;
+const NOTED: u32 = 64;
+const FLAGS: u32 = 0xff;
+const PAGE: u32 = 1 << 8;
+
+/// The step of a page, where any order is allowed, whose sequence is in the side table.
+const FAR: u16 = u16::MAX;
+
+/// The contents of an array of flash, and the controller's RAM buffers beside it.
+pub struct Store {
+    geometry: Geometry,
+    order: Order,
+    blocks: Vec<Entry>,
+    slots: Slots,
+    rares: Rares,
+    units_per_page: usize,
+    kind: PayloadKind,
+    /// Bytes of a unit's payload; 0 where none is kept.
+    unit_payload: usize,
+    buffers: Vec<u8>,
+    /// Reads of each block since its erase; empty where nobody counts them.
+    disturb: Vec<u32>,
+    clock_s: u32,
+    /// A program or an erase was torn, once.
+    any_torn: bool,
+}
+
+impl Store {
+    /// Fresh flash of the shape `geometry`, with `buffers` RAM buffers of a mapping unit each.
+    ///
+    /// # Panics
+    /// If the geometry has a fault, a block has 2^24 pages or more, or payload is kept of units above 32 KiB.
+    pub fn new(geometry: &Geometry, kind: PayloadKind, order: Order, buffers: u32) -> Store {
+        assert_eq!(geometry.fault(), None);
+        assert!(geometry.pages < 1 << 24, "{} pages a block, fewer than 2^24 are kept", geometry.pages);
+        let sectors = geometry.unit_bytes as usize / 512;
+        let unit_payload = sectors * kind.sector_bytes();
+        assert!(unit_payload == 0 || sectors <= 64, "payload of units above 32 KiB");
+        let blocks = geometry.all_dies() as usize * geometry.planes as usize * geometry.blocks as usize;
+        Store {
+            geometry: *geometry,
+            order,
+            blocks: vec![[0; 3]; blocks],
+            slots: Slots::new(geometry, unit_payload, blocks),
+            rares: Rares::new(),
+            units_per_page: geometry.units_per_page() as usize,
+            kind,
+            unit_payload,
+            buffers: vec![0; buffers as usize * unit_payload],
+            disturb: Vec::new(),
+            clock_s: 0,
+            any_torn: false,
+        }
+    }
+
+    /// Its shape.
+    pub fn geometry(&self) -> &Geometry {
+        &self.geometry
+    }
+
+    /// What payload is kept.
+    pub fn payload(&self) -> PayloadKind {
+        self.kind
+    }
+
+    /// The programming order it enforces.
+    pub fn order(&self) -> Order {
+        self.order
+    }
+
+    /// The drive's age in seconds, as the last program saw it; a block keeps the second of its first program.
+    pub fn clock_s(&self) -> u32 {
+        self.clock_s
+    }
+
+    /// The drive is `seconds` old.
+    ///
+    /// # Panics
+    /// If that is less than before.
+    #[inline]
+    pub fn set_clock_s(&mut self, seconds: u32) {
+        assert!(seconds >= self.clock_s, "the clock went back from {} s to {seconds} s", self.clock_s);
+        self.clock_s = seconds;
+    }
+
+    /// Programs `page` on its planes. `units` are those of the first plane, then of the next, ascending; `sequence` is
+    /// the same on all of them, and never less than that of the block's earlier programs.
+    ///
+    /// # Panics
+    /// If the page is not erased, out of order, in a bad block or in one whose erase was torn; if `slc` differs from
+    /// the block's earlier programs; if the units are too few or too many.
+    #[inline]
+    pub fn program(&mut self, page: PageAddr, sequence: u64, slc: bool, units: &[UnitWrite]) {
+        let per_page = self.units_per_page;
+        assert_eq!(units.len(), page.planes.count() as usize * per_page, "units of {page:?}");
+        let first = self.geometry.block_index(page, 0);
+        let mut rest = units;
+        for plane in page.planes.iter() {
+            let (mine, more) = rest.split_at(per_page);
+            rest = more;
+            self.program_plane(first + plane as usize * self.geometry.blocks as usize, page.page, sequence, slc, mine);
+        }
+    }
+
+    #[inline]
+    fn program_plane(&mut self, block: usize, page: u32, sequence: u64, slc: bool, units: &[UnitWrite]) {
+        let slot = self.take_page(block, page, sequence, u32::from(slc) * SLC);
+        let spare = self.slots.spare_mut(slot, page);
+        let mut lost = false;
+        for (to, unit) in spare.iter_mut().zip(units) {
+            *to = unit.logical;
+            lost |= unit.lost;
+        }
+        if lost {
+            self.lose(block, page, units);
+        }
+        if self.unit_payload != 0 {
+            self.program_payload(slot, page, units);
+        }
+    }
+
+    /// Checks the rules for a program of `page`, counts it and notes its sequence. Returns the block's slot.
+    #[inline]
+    fn take_page(&mut self, block: usize, page: u32, sequence: u64, slc: u32) -> u32 {
+        let [slot, _, state] = self.blocks[block];
+        // One comparison says: the next page, same mode, neither bad nor torn by an erase.
+        let next = state & !(TORN | LOST | LONG | NOTED) == (page * PAGE) | slc;
+        if page == 0 || page >= self.geometry.pages || !next || self.order == Order::Any {
+            return self.take_page_slow(block, page, sequence, slc);
+        }
+        // A page keeps its distance from the block's anchor, an earlier sequence; one too far away is the next anchor.
+        let anchor = self.slots.header(slot).sequence;
+        let steps = self.slots.steps_mut(slot);
+        let last = anchor + u64::from(steps[page as usize - 1]);
+        assert!(sequence >= last, "sequence {sequence} after {last} in block {block}");
+        let step = sequence - anchor;
+        self.blocks[block][STATE] = state + PAGE;
+        if step > u64::from(u16::MAX) {
+            self.move_anchor(block, page, anchor, sequence);
+        } else {
+            steps[page as usize] = step as u16;
+        }
+        slot
+    }
+
+    #[cold]
+    fn move_anchor(&mut self, block: usize, page: u32, old: u64, new: u64) {
+        let slot = self.blocks[block][SLOT];
+        self.slots.header_mut(slot).sequence = new;
+        self.slots.steps_mut(slot)[page as usize] = 0;
+        self.note_rare(block, LONG, page, What::Anchor(old));
+    }
+
+    /// The first page of a block, any page where any order is allowed, and what breaks the rules.
+    #[cold]
+    fn take_page_slow(&mut self, block: usize, page: u32, sequence: u64, slc: u32) -> u32 {
+        assert!(page < self.geometry.pages, "page {page} of a block of {}", self.geometry.pages);
+        let state = self.blocks[block][STATE];
+        assert!(state & BAD == 0, "program of page {page} in bad block {block}");
+        assert!(state & ERASE_TORN == 0, "program of page {page} in block {block}, whose erase was torn");
+        let programmed = state / PAGE;
+        assert!(
+            programmed == 0 || state & SLC == slc,
+            "program of page {page} in block {block} in the other cell mode"
+        );
+        match self.order {
+            Order::InOrder => assert!(
+                page == programmed,
+                "program of page {page} in block {block}, whose next erased page is {programmed}"
+            ),
+            Order::Any => {
+                assert!(!self.is_programmed(block, page), "program of page {page} in block {block}, not erased");
+            }
+        }
+        if programmed == 0 {
+            let slot = self.slots.take();
+            self.blocks[block][SLOT] = slot;
+            self.blocks[block][STATE] |= slc;
+            let header = self.slots.header_mut(slot);
+            (header.sequence, header.written_s) = (sequence, self.clock_s);
+            if self.order == Order::Any {
+                self.slots.steps_mut(slot).fill(0);
+            }
+        }
+        let slot = self.blocks[block][SLOT];
+        self.blocks[block][STATE] += PAGE;
+        let anchor = self.slots.header(slot).sequence;
+        assert!(sequence >= anchor, "sequence {sequence} after {anchor} in block {block}");
+        let step = match self.order {
+            Order::InOrder => 0,
+            // The anchor stays the first program's; a step is one more than the distance, so that zero says erased.
+            Order::Any => (sequence - anchor).min(u64::from(FAR) - 1) as u16 + 1,
+        };
+        self.slots.steps_mut(slot)[page as usize] = step;
+        if step == FAR {
+            self.note_rare(block, LONG, page, What::Sequence(sequence));
+        }
+        slot
+    }
+
+    #[cold]
+    fn lose(&mut self, block: usize, page: u32, units: &[UnitWrite]) {
+        for (unit, _) in (0..).zip(units).filter(|(_, u)| u.lost) {
+            self.note_rare(block, LOST, page, What::Lost(unit));
+        }
+    }
+
+    fn note_rare(&mut self, block: usize, flag: u32, page: u32, what: What) {
+        self.blocks[block][STATE] |= flag;
+        let header = self.slots.header_mut(self.blocks[block][SLOT]);
+        header.rare = self.rares.push(header.rare, page, what);
+    }
+
+    /// Keeps `note` with a unit of a programmed page, whatever payload is kept: what a translation layer writes for
+    /// itself.
+    ///
+    /// # Panics
+    /// If the page is not programmed, cannot be read, or the note is longer than the unit.
+    pub fn set_note(&mut self, page: PageAddr, plane: u32, unit: u32, note: &[u8]) {
+        let block = self.geometry.block_index(page, plane);
+        assert!(self.is_readable(block, page.page), "a note in {page:?}, which is erased or torn");
+        assert!(note.len() <= self.geometry.unit_bytes as usize, "a note of {} bytes in a unit", note.len());
+        let index = self.rares.keep(note);
+        self.note_rare(block, NOTED, page.page, What::Note(unit, index));
+    }
+
+    /// Erases a block on its planes.
+    ///
+    /// # Panics
+    /// If one of them is bad.
+    #[inline]
+    pub fn erase(&mut self, block: BlockAddr) {
+        let first = self.first_block(block);
+        for plane in block.planes.iter() {
+            let index = first + plane as usize * self.geometry.blocks as usize;
+            let [slot, erases, state] = self.blocks[index];
+            assert!(state & BAD == 0, "erase of bad block {index}");
+            if slot != 0 {
+                self.free_slot(slot);
+            }
+            self.blocks[index] = [0, erases + 1, 0];
+            if let Some(reads) = self.disturb.get_mut(index) {
+                *reads = 0;
+            }
+        }
+    }
+
+    fn free_slot(&mut self, slot: u32) {
+        let rare = self.slots.header(slot).rare;
+        self.rares.free(rare);
+        self.slots.give(slot);
+    }
+
+    /// A program of `page` did not end well, because the power failed or the die said so: the page is used up and
+    /// cannot be read. `slc` as for [`program`](Self::program).
+    ///
+    /// # Panics
+    /// As [`program`](Self::program), but for the sequence.
+    pub fn tear(&mut self, page: PageAddr, slc: bool) {
+        self.any_torn = true;
+        let first = self.geometry.block_index(page, 0);
+        for plane in page.planes.iter() {
+            let block = first + plane as usize * self.geometry.blocks as usize;
+            self.take_page(block, page.page, self.last_sequence(block), u32::from(slc) * SLC);
+            self.note_rare(block, TORN, page.page, What::Torn);
+        }
+    }
+
+    /// A sequence that the next program of a block may have.
+    fn last_sequence(&self, block: usize) -> u64 {
+        let [slot, _, state] = self.blocks[block];
+        match (state / PAGE, self.order) {
+            (0, _) => 0,
+            (_, Order::Any) => self.slots.header(slot).sequence,
+            (programmed, Order::InOrder) => {
+                self.slots.header(slot).sequence + u64::from(self.slots.steps(slot)[programmed as usize - 1])
+            }
+        }
+    }
+
+    /// An erase did not end well: nothing in the block can be read or programmed until an erase does. It wears the
+    /// block as any other.
+    pub fn tear_erase(&mut self, block: BlockAddr) {
+        self.any_torn = true;
+        let first = self.first_block(block);
+        for plane in block.planes.iter() {
+            let entry = &mut self.blocks[first + plane as usize * self.geometry.blocks as usize];
+            assert!(entry[STATE] & BAD == 0, "erase of bad block {block:?}");
+            entry[ERASES] += 1;
+            entry[STATE] |= ERASE_TORN;
+        }
+    }
+
+    /// Marks a block bad for ever: at the factory, or because it failed. What it holds can still be read.
+    pub fn mark_bad(&mut self, block: BlockAddr) {
+        let first = self.first_block(block);
+        for plane in block.planes.iter() {
+            self.blocks[first + plane as usize * self.geometry.blocks as usize][STATE] |= BAD;
+        }
+    }
+
+    /// Gives a block an erase count: for a drive that is built worn.
+    pub fn set_erases(&mut self, die: u16, plane: u32, block: u32, erases: u32) {
+        let index = self.block_number(die, plane, block);
+        self.blocks[index][ERASES] = erases;
+    }
+
+    /// From now on the reads of each block are counted, four bytes a block.
+    pub fn count_reads(&mut self) {
+        if self.disturb.is_empty() {
+            self.disturb = vec![0; self.blocks.len()];
+        }
+    }
+
+    /// Counts a read of a block, if reads are counted, and returns how many it has suffered since its erase.
+    #[inline]
+    pub(crate) fn read_of(&mut self, block: usize) -> u32 {
+        match self.disturb.get_mut(block) {
+            Some(reads) => {
+                *reads = reads.saturating_add(1);
+                *reads
+            }
+            None => 0,
+        }
+    }
+
+    #[inline]
+    fn first_block(&self, block: BlockAddr) -> usize {
+        block.die as usize * self.geometry.planes as usize * self.geometry.blocks as usize + block.block as usize
+    }
+
+    #[inline]
+    fn block_number(&self, die: u16, plane: u32, block: u32) -> usize {
+        let g = &self.geometry;
+        assert!(
+            u32::from(die) < g.all_dies() && plane < g.planes && block < g.blocks,
+            "die {die} plane {plane} block {block} of {g:?}"
+        );
+        (die as usize * g.planes as usize + plane as usize) * g.blocks as usize + block as usize
+    }
+
+    /// Bytes this store holds of its blocks, pages and units, used or on the free list; payload and buffers included.
+    pub fn bytes_held(&self) -> u64 {
+        let table = self.blocks.len() * size_of::<Entry>() + self.disturb.len() * 4 + self.buffers.len();
+        table as u64 + self.slots.bytes_held() + self.rares.bytes_held()
+    }
+}

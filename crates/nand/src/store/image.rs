@@ -1,0 +1,308 @@
+//! A prepared drive on disk: the whole store as one stream of bytes, little-endian, with a version and checksums.
+//!
+//! ```text
+//! "NANDRAM-STORE\0"  version u16
+//! header             8 numbers of the geometry, payload, order, reads counted: u32 each; clock u32; CRC-32 u32
+//! a block each       number u32, erases u32, state u32, [reads u32]; if programmed: sequence u64, written u32,
+//!                    side table (length u32; page u32, kind u32, bytes of note u32, value u64, note each), steps u16, units u32, payload
+//! end                u32::MAX, CRC-32 u32 of everything behind the header
+//! ```
+//! Blocks that are as they left the factory are left out. RAM buffers are not flash, and not in here.
+
+use std::io::{self, Read, Write};
+
+use media::Geometry;
+
+use super::rare::{NONE, What};
+use super::{ERASE_TORN, Entry, FLAGS, LONG, LOST, NOTED, Order, PAGE, PayloadKind, SLOT, STATE, Store, TORN};
+
+/// Version of the byte stream.
+pub const IMAGE_VERSION: u16 = 1;
+
+const MAGIC: &[u8; 14] = b"NANDRAM-STORE\0";
+const END: u32 = u32::MAX;
+
+/// Why a stream was not read as a store.
+#[derive(Debug, thiserror::Error)]
+pub enum ImageError {
+    /// It could not be read, or ends too early.
+    #[error("the drive's image cannot be read: {0}")]
+    Io(#[from] io::Error),
+    /// It is something else.
+    #[error("found no image of a drive, expected it to start with \"NANDRAM-STORE\"")]
+    Magic,
+    /// It was written by another release.
+    #[error("found a drive's image of version {0}, expected version {IMAGE_VERSION}: prepare the drive again")]
+    Version(u16),
+    /// It has changed since it was written.
+    #[error("found a damaged drive's image ({0}), expected what was written: prepare the drive again")]
+    Damaged(&'static str),
+}
+
+/// A stream that counts the checksum of what passes through.
+struct Checked<T> {
+    stream: T,
+    crc: crc32fast::Hasher,
+    scratch: Vec<u8>,
+}
+
+impl<T> Checked<T> {
+    fn new(stream: T) -> Checked<T> {
+        Checked { stream, crc: crc32fast::Hasher::new(), scratch: Vec::new() }
+    }
+
+    /// The checksum so far; the next one starts anew.
+    fn sum(&mut self) -> u32 {
+        std::mem::take(&mut self.crc).finalize()
+    }
+}
+
+impl<W: Write> Checked<W> {
+    fn bytes(&mut self, bytes: &[u8]) -> io::Result<()> {
+        self.crc.update(bytes);
+        self.stream.write_all(bytes)
+    }
+
+    /// Writes numbers of `N` bytes each.
+    fn put<const N: usize>(&mut self, values: impl Iterator<Item = [u8; N]>) -> io::Result<()> {
+        let mut scratch = std::mem::take(&mut self.scratch);
+        scratch.clear();
+        scratch.extend(values.flatten());
+        let done = self.bytes(&scratch);
+        self.scratch = scratch;
+        done
+    }
+
+    fn u32s(&mut self, values: &[u32]) -> io::Result<()> {
+        self.put(values.iter().map(|v| v.to_le_bytes()))
+    }
+
+    fn u16s(&mut self, values: &[u16]) -> io::Result<()> {
+        self.put(values.iter().map(|v| v.to_le_bytes()))
+    }
+}
+
+impl<R: Read> Checked<R> {
+    fn bytes_into(&mut self, bytes: &mut [u8]) -> io::Result<()> {
+        self.stream.read_exact(bytes)?;
+        self.crc.update(bytes);
+        Ok(())
+    }
+
+    fn array<const N: usize>(&mut self) -> io::Result<[u8; N]> {
+        let mut bytes = [0; N];
+        self.bytes_into(&mut bytes)?;
+        Ok(bytes)
+    }
+
+    fn u32(&mut self) -> io::Result<u32> {
+        Ok(u32::from_le_bytes(self.array()?))
+    }
+
+    fn u64(&mut self) -> io::Result<u64> {
+        Ok(u64::from_le_bytes(self.array()?))
+    }
+
+    /// Reads `count` numbers of `N` bytes and hands each to `each`.
+    fn numbers<const N: usize>(&mut self, count: usize, mut each: impl FnMut(usize, [u8; N])) -> io::Result<()> {
+        let mut scratch = std::mem::take(&mut self.scratch);
+        scratch.resize(count * N, 0);
+        let done = self.bytes_into(&mut scratch);
+        for (i, bytes) in scratch.chunks_exact(N).enumerate() {
+            each(i, bytes.try_into().expect("chunks of N"));
+        }
+        self.scratch = scratch;
+        done
+    }
+}
+
+impl Store {
+    /// Writes the flash to `out`. Compresses nothing.
+    ///
+    /// # Errors
+    /// What `out` reports.
+    pub fn save(&self, out: &mut impl Write) -> io::Result<()> {
+        let mut out = Checked::new(out);
+        out.bytes(MAGIC)?;
+        out.bytes(&IMAGE_VERSION.to_le_bytes())?;
+        let g = &self.geometry;
+        let payload = match self.kind {
+            PayloadKind::None => 0,
+            PayloadKind::Stamp => 1,
+            PayloadKind::Bytes => 2,
+        };
+        let any_order = u32::from(self.order == Order::Any);
+        let counted = u32::from(!self.disturb.is_empty());
+        out.u32s(&[g.channels, g.chips, g.dies, g.planes, g.blocks, g.pages, g.page_bytes, g.unit_bytes])?;
+        out.u32s(&[payload, any_order, counted, self.clock_s])?;
+        let sum = out.sum();
+        out.u32s(&[sum])?;
+        out.sum();
+        for (number, entry) in self.blocks.iter().enumerate() {
+            let reads = self.disturb.get(number);
+            if entry[1..] != [0, 0] || reads.is_some_and(|n| *n != 0) {
+                out.u32s(&[number as u32, entry[1], entry[2]])?;
+                if let Some(reads) = reads {
+                    out.u32s(&[*reads])?;
+                }
+                self.save_contents(entry, &mut out)?;
+            }
+        }
+        out.u32s(&[END])?;
+        let sum = out.sum();
+        out.u32s(&[sum])
+    }
+
+    fn save_contents(&self, entry: &Entry, out: &mut Checked<impl Write>) -> io::Result<()> {
+        let slot = entry[SLOT];
+        if slot == 0 {
+            return Ok(());
+        }
+        let header = self.slots.header(slot);
+        out.bytes(&header.sequence.to_le_bytes())?;
+        out.u32s(&[header.written_s, self.rares.iter(header.rare).count() as u32])?;
+        for (page, what) in self.rares.iter(header.rare) {
+            let (kind, value, note): (u32, u64, &[u8]) = match what {
+                What::Anchor(sequence) => (0, sequence, &[]),
+                What::Sequence(sequence) => (1, sequence, &[]),
+                What::Torn => (2, 0, &[]),
+                What::Lost(unit) => (3, u64::from(unit), &[]),
+                What::Note(unit, index) => (4, u64::from(unit), self.rares.note(index)),
+            };
+            out.u32s(&[page, kind, note.len() as u32])?;
+            out.bytes(&value.to_le_bytes())?;
+            out.bytes(note)?;
+        }
+        let pages = self.pages_kept(entry[STATE]);
+        out.u16s(&self.slots.steps(slot)[..pages as usize])?;
+        for page in 0..pages {
+            out.u32s(self.slots.spare(slot, page))?;
+        }
+        if self.unit_payload != 0 {
+            for page in 0..pages {
+                out.bytes(self.slots.payload(slot, page))?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Pages of a block in this state that an image keeps.
+    fn pages_kept(&self, state: u32) -> u32 {
+        match self.order {
+            Order::InOrder => state / PAGE,
+            Order::Any => self.geometry.pages,
+        }
+    }
+
+    /// Reads what [`save`](Self::save) wrote; `buffers` RAM buffers are made anew.
+    ///
+    /// # Errors
+    /// If it is no image, one of another version, or not as it was written.
+    pub fn load(stream: &mut impl Read, buffers: u32) -> Result<Store, ImageError> {
+        let mut input = Checked::new(stream);
+        if input.array::<14>()? != *MAGIC {
+            return Err(ImageError::Magic);
+        }
+        let version = u16::from_le_bytes(input.array()?);
+        if version != IMAGE_VERSION {
+            return Err(ImageError::Version(version));
+        }
+        let mut numbers = [0; 12];
+        input.numbers(12, |i, bytes| numbers[i] = u32::from_le_bytes(bytes))?;
+        let sum = input.sum();
+        if input.u32()? != sum {
+            return Err(ImageError::Damaged("checksum of its header"));
+        }
+        input.sum();
+        let [channels, chips, dies, planes, blocks, pages, page_bytes, unit_bytes, payload, order, counted, clock_s] =
+            numbers;
+        let geometry = Geometry { channels, chips, dies, planes, blocks, pages, page_bytes, unit_bytes };
+        let kind = match payload {
+            0 => PayloadKind::None,
+            1 => PayloadKind::Stamp,
+            _ => PayloadKind::Bytes,
+        };
+        let order = if order == 0 { Order::InOrder } else { Order::Any };
+        let mut store = Store::new(&geometry, kind, order, buffers);
+        store.clock_s = clock_s;
+        if counted != 0 {
+            store.count_reads();
+        }
+        store.load_blocks(&mut input)?;
+        let sum = input.sum();
+        if input.u32()? != sum {
+            return Err(ImageError::Damaged("checksum"));
+        }
+        Ok(store)
+    }
+
+    fn load_blocks(&mut self, input: &mut Checked<impl Read>) -> Result<(), ImageError> {
+        let mut next = 0;
+        loop {
+            let number = input.u32()?;
+            if number == END {
+                return Ok(());
+            }
+            // The checksum comes last: until then nothing is believed that could lead out of bounds.
+            if (number as usize) < next || number as usize >= self.blocks.len() {
+                return Err(ImageError::Damaged("number of a block"));
+            }
+            next = number as usize + 1;
+            let (erases, state) = (input.u32()?, input.u32()?);
+            if state / PAGE > self.geometry.pages {
+                return Err(ImageError::Damaged("programmed pages of a block"));
+            }
+            let keeps = TORN | LOST | LONG | NOTED;
+            if state < PAGE && state & FLAGS & keeps != 0 {
+                return Err(ImageError::Damaged("state of a block"));
+            }
+            if let Some(reads) = self.disturb.get_mut(number as usize) {
+                *reads = input.u32()?;
+            }
+            let slot = if state < PAGE { 0 } else { self.load_contents(state, input)? };
+            self.blocks[number as usize] = [slot, erases, state];
+            self.any_torn |= state & (TORN | ERASE_TORN) != 0;
+        }
+    }
+
+    fn load_contents(&mut self, state: u32, input: &mut Checked<impl Read>) -> Result<u32, ImageError> {
+        let (sequence, written_s, rare) = (input.u64()?, input.u32()?, input.u32()?);
+        let mut list = Vec::new();
+        for _ in 0..rare {
+            let (page, kind, length, value) = (input.u32()?, input.u32()?, input.u32()?, input.u64()?);
+            if page >= self.geometry.pages || length > self.geometry.unit_bytes {
+                return Err(ImageError::Damaged("entry of a side table"));
+            }
+            let what = match kind {
+                0 => What::Anchor(value),
+                1 => What::Sequence(value),
+                2 => What::Torn,
+                3 => What::Lost(value as u32),
+                _ => {
+                    let mut note = vec![0; length as usize];
+                    input.bytes_into(&mut note)?;
+                    What::Note(value as u32, self.rares.keep(&note))
+                }
+            };
+            list.push((page, what));
+        }
+        let slot = self.slots.take();
+        let head = list.iter().rev().fold(NONE, |head, (page, what)| self.rares.push(head, *page, *what));
+        let header = self.slots.header_mut(slot);
+        (header.sequence, header.written_s, header.rare) = (sequence, written_s, head);
+        let pages = self.pages_kept(state);
+        let slots = &mut self.slots;
+        let steps = slots.steps_mut(slot);
+        input.numbers(pages as usize, |page, bytes| steps[page] = u16::from_le_bytes(bytes))?;
+        for page in 0..pages {
+            let units = slots.spare_mut(slot, page);
+            input.numbers(units.len(), |i, bytes| units[i] = u32::from_le_bytes(bytes))?;
+        }
+        if self.unit_payload != 0 {
+            for page in 0..pages {
+                input.bytes_into(self.slots.payload_mut(slot, page))?;
+            }
+        }
+        Ok(slot)
+    }
+}

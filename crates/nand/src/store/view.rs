@@ -1,0 +1,250 @@
+//! Looking at the flash: what a recovery after a power cut, a scan or a test may know of it.
+
+use media::{BlockInfo, Flash, Geometry, PageAddr};
+
+use super::rare::What;
+use super::{BAD, ERASE_TORN, ERASES, FAR, LONG, LOST, NOTED, Order, PAGE, SLC, SLOT, STATE, Store, TORN};
+
+/// What is known of one block.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct BlockView {
+    /// Pages programmed since its erase, torn ones included.
+    pub programmed: u32,
+    /// How often it was erased.
+    pub erases: u32,
+    /// Bad, from the factory or grown: never to be programmed or erased.
+    pub bad: bool,
+    /// It holds one bit a cell, whatever its technology.
+    pub slc: bool,
+    /// Some of its pages cannot be read: their program was torn.
+    pub torn: bool,
+    /// Its erase was torn: no page can be read, and it must be erased before it is programmed.
+    pub erase_torn: bool,
+    /// The drive's age in seconds at its first program; 0 if nothing is programmed.
+    pub written_s: u32,
+    /// Reads of it since its erase, where they are counted.
+    pub reads: u32,
+}
+
+/// What a scan reads from the spare area of one page of one plane.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PageView<'a> {
+    /// Page within its block.
+    pub page: u32,
+    /// Order of its program among all of the drive's; 0 if the page cannot be read.
+    pub sequence: u64,
+    /// The logical number of each of its units; empty if the page cannot be read.
+    pub units: &'a [u32],
+}
+
+impl PageView<'_> {
+    /// True if its program or the erase of its block was torn.
+    pub const fn is_torn(&self) -> bool {
+        self.units.is_empty()
+    }
+}
+
+impl Store {
+    /// One block.
+    ///
+    /// # Panics
+    /// If there is no such block.
+    #[inline]
+    pub fn block(&self, die: u16, plane: u32, block: u32) -> BlockView {
+        self.view(self.block_number(die, plane, block))
+    }
+
+    /// All blocks, in order of die, plane and number.
+    pub fn blocks(&self) -> impl Iterator<Item = BlockView> + '_ {
+        (0..self.blocks.len()).map(|block| self.view(block))
+    }
+
+    #[inline]
+    pub(super) fn view(&self, block: usize) -> BlockView {
+        let [slot, erases, state] = self.blocks[block];
+        BlockView {
+            programmed: state / PAGE,
+            erases,
+            bad: state & BAD != 0,
+            slc: state & SLC != 0,
+            torn: state & TORN != 0,
+            erase_torn: state & ERASE_TORN != 0,
+            written_s: if slot == 0 { 0 } else { self.slots.header(slot).written_s },
+            reads: self.disturb.get(block).copied().unwrap_or(0),
+        }
+    }
+
+    /// True if the block holds one bit a cell.
+    #[inline]
+    pub(crate) fn is_slc(&self, block: usize) -> bool {
+        self.blocks[block][STATE] & SLC != 0
+    }
+
+    /// True if some page of the whole flash may be torn.
+    #[inline]
+    pub(crate) fn has_torn(&self) -> bool {
+        self.any_torn
+    }
+
+    /// How often a block was erased.
+    #[inline]
+    pub(crate) fn erases_of(&self, block: usize) -> u32 {
+        self.blocks[block][ERASES]
+    }
+
+    /// The drive's age in seconds at the block's first program.
+    pub(crate) fn written_of(&self, block: usize) -> u32 {
+        match self.blocks[block][SLOT] {
+            0 => self.clock_s,
+            slot => self.slots.header(slot).written_s,
+        }
+    }
+
+    /// True if a read of the page can succeed as far as programs and erases are concerned: it is not torn. (An erased
+    /// page reads well: as all ones.)
+    pub(crate) fn can_be_read(&self, block: usize, page: u32) -> bool {
+        self.blocks[block][STATE] & ERASE_TORN == 0 && !self.is_torn(block, page)
+    }
+
+    #[inline]
+    pub(super) fn is_programmed(&self, block: usize, page: u32) -> bool {
+        let [slot, _, state] = self.blocks[block];
+        match self.order {
+            Order::InOrder => page < state / PAGE,
+            Order::Any => state >= PAGE && self.slots.steps(slot)[page as usize] != 0,
+        }
+    }
+
+    #[inline]
+    pub(super) fn is_torn(&self, block: usize, page: u32) -> bool {
+        self.blocks[block][STATE] & TORN != 0 && self.rare(block).any(|(p, what)| p == page && what == What::Torn)
+    }
+
+    fn rare(&self, block: usize) -> impl Iterator<Item = (u32, What)> + '_ {
+        self.rares.iter(self.slots.header(self.blocks[block][SLOT]).rare)
+    }
+
+    /// True if the page is programmed on `plane` and can be read.
+    pub fn readable(&self, page: PageAddr, plane: u32) -> bool {
+        self.is_readable(self.geometry.block_index(page, plane), page.page)
+    }
+
+    /// The block of a page that must be readable.
+    fn readable_block(&self, page: PageAddr, plane: u32) -> usize {
+        let block = self.geometry.block_index(page, plane);
+        assert!(self.is_readable(block, page.page), "spare area of {page:?}, which is erased or torn");
+        block
+    }
+
+    #[inline]
+    fn sequence_of(&self, block: usize, page: u32) -> u64 {
+        let [slot, _, state] = self.blocks[block];
+        let (anchor, step) = (self.slots.header(slot).sequence, self.slots.steps(slot)[page as usize]);
+        match self.order {
+            Order::InOrder if state & LONG == 0 => anchor + u64::from(step),
+            Order::InOrder => {
+                // Newest first: the last entry behind this page is the one that moved the anchor away from it.
+                let moved = self.rare(block).filter_map(|(p, what)| match what {
+                    What::Anchor(old) if p > page => Some(old),
+                    _ => None,
+                });
+                moved.last().unwrap_or(anchor) + u64::from(step)
+            }
+            Order::Any if step == FAR => {
+                let far = self.rare(block).find_map(|(p, what)| match what {
+                    What::Sequence(sequence) if p == page => Some(sequence),
+                    _ => None,
+                });
+                far.expect("a far page has its sequence in the side table")
+            }
+            Order::Any => anchor + u64::from(step) - 1,
+        }
+    }
+
+    /// The programmed pages of a block in order, as a scan reads them.
+    ///
+    /// # Panics
+    /// If there is no such block.
+    pub fn pages(&self, die: u16, plane: u32, block: u32) -> Pages<'_> {
+        let block = self.block_number(die, plane, block);
+        let end = match (self.blocks[block][STATE] / PAGE, self.order) {
+            (0, _) => 0,
+            (programmed, Order::InOrder) => programmed,
+            (_, Order::Any) => self.geometry.pages,
+        };
+        Pages { store: self, block, page: 0, end }
+    }
+}
+
+/// Iterator over the programmed pages of a block.
+pub struct Pages<'a> {
+    store: &'a Store,
+    block: usize,
+    page: u32,
+    end: u32,
+}
+
+impl<'a> Iterator for Pages<'a> {
+    type Item = PageView<'a>;
+
+    fn next(&mut self) -> Option<PageView<'a>> {
+        let (store, block) = (self.store, self.block);
+        let page = (self.page..self.end).find(|page| store.is_programmed(block, *page))?;
+        self.page = page + 1;
+        let readable = store.is_readable(block, page);
+        let units = if readable { store.slots.spare(store.blocks[block][SLOT], page) } else { &[] };
+        Some(PageView { page, sequence: if readable { store.sequence_of(block, page) } else { 0 }, units })
+    }
+}
+
+impl Flash for Store {
+    fn geometry(&self) -> &Geometry {
+        &self.geometry
+    }
+
+    fn block(&self, die: u16, plane: u32, block: u32) -> BlockInfo {
+        let BlockView { programmed, erases, bad, slc, erase_torn, .. } = Store::block(self, die, plane, block);
+        BlockInfo { programmed, erases, bad, slc, torn: erase_torn }
+    }
+
+    /// # Panics
+    /// If the page is erased.
+    #[inline]
+    fn logical(&self, page: PageAddr, plane: u32) -> &[u32] {
+        let block = self.geometry.block_index(page, plane);
+        assert!(self.is_programmed(block, page.page), "spare area of {page:?}, which is erased");
+        if !self.can_be_read(block, page.page) {
+            return &[];
+        }
+        self.slots.spare(self.blocks[block][SLOT], page.page)
+    }
+
+    /// # Panics
+    /// If the page is erased or torn.
+    #[inline]
+    fn sequence(&self, page: PageAddr, plane: u32) -> u64 {
+        self.sequence_of(self.readable_block(page, plane), page.page)
+    }
+
+    /// # Panics
+    /// If the page is erased or torn.
+    fn note(&self, page: PageAddr, plane: u32, unit: u32) -> &[u8] {
+        let block = self.readable_block(page, plane);
+        if self.blocks[block][STATE] & NOTED == 0 {
+            return &[];
+        }
+        let kept = self.rare(block).find_map(|(p, what)| match what {
+            What::Note(u, index) if (p, u) == (page.page, unit) => Some(index),
+            _ => None,
+        });
+        kept.map_or(&[], |index| self.rares.note(index))
+    }
+
+    /// # Panics
+    /// If the page is erased or torn.
+    fn lost(&self, page: PageAddr, plane: u32, unit: u32) -> bool {
+        let block = self.readable_block(page, plane);
+        self.blocks[block][STATE] & LOST != 0
+            && self.rare(block).any(|(p, what)| p == page.page && what == What::Lost(unit))
+    }
+}

@@ -1,0 +1,56 @@
+//! Suspension of programs and erases, so that a read need not wait for them.
+
+use sim::{Lane, Schedule, Time};
+
+use crate::die::Phase;
+use crate::nand::{Event, Nand, lane};
+use crate::op::{HOST, Kind, MAP, NONE};
+
+impl Nand {
+    /// Reads of the host or of the map wait for a die: suspends what its array does, if that is allowed and worth it.
+    pub(crate) fn consider_suspension<S: Schedule<Event>>(&mut self, now: Time, die: usize, s: &mut S) {
+        let scheduling = &self.config.scheduling;
+        let d = &mut self.dies[die];
+        let wanted = !d.queues[HOST].is_empty() || !d.queues[MAP].is_empty();
+        // The cache register must be free for the reads.
+        if !wanted || d.phase != Phase::Busy || d.input != NONE || d.overtaken >= scheduling.overtakes_max {
+            return;
+        }
+        let op = &mut self.ops[d.array];
+        let allowed = match op.kind {
+            Kind::Read => false,
+            Kind::Program => scheduling.program_suspend,
+            Kind::Erase => scheduling.erase_suspend,
+        };
+        if !allowed || op.suspensions >= scheduling.suspensions_max {
+            return;
+        }
+        if now < d.begin {
+            if !d.suspend_asked {
+                d.suspend_asked = true;
+                s.at(Lane(lane::SUSPEND), d.begin, Event::Suspend(die as u16));
+            }
+            return;
+        }
+        let remaining = d.end - now;
+        if remaining <= scheduling.suspend_latency {
+            return;
+        }
+        op.suspensions += 1;
+        d.stats.suspensions += 1;
+        d.remaining = remaining;
+        d.phase = Phase::Suspending;
+        d.end = now + scheduling.suspend_latency;
+        s.at(Lane(lane::SUSPEND), d.end, Event::Array(die as u16));
+    }
+
+    /// No more reads go first: the suspended operation goes on.
+    pub(crate) fn resume<S: Schedule<Event>>(&mut self, now: Time, die: usize, s: &mut S) {
+        let d = &mut self.dies[die];
+        let op = &self.ops[d.suspended];
+        (d.array, d.suspended, d.phase) = (d.suspended, NONE, Phase::Busy);
+        (d.begin, d.end) = (now, now + self.config.scheduling.resume_overhead + d.remaining);
+        let lane = if op.kind == Kind::Erase { lane::ERASE } else { lane::PROGRAM };
+        s.at(Lane(lane), d.end, Event::Array(die as u16));
+    }
+}

@@ -1,0 +1,144 @@
+//! blkparse's default text: `MAJOR,MINOR CPU SEQUENCE TIME PID ACTION RWBS SECTOR + SECTORS [PROCESS]`.
+//!
+//! Source: blkparse(1), "Default output", and blktrace's `blkparse_fmt.c`. The requests are the Q events: what was
+//! handed to the block layer, at the time it was, before the scheduler merged, split or delayed it; all other events
+//! are passed over, and so are the totals at the end. Trace one layer only: a request that passes a partition's or
+//! logical volume's own trace as well has a Q event in each.
+//!
+//! RWBS: a leading F is a flush that goes before the request (or is all of it, if there is no range), then R, W,
+//! D (discard) or N (none), then any of F (FUA), A (readahead), S (synchronous), M (metadata), E (secure), B (barrier,
+//! before Linux 2.6.37: a flush before and FUA). SCSI commands passed through the block layer are not requests.
+
+use super::RecordOp;
+use super::devices::Devices;
+use super::fields::{BlankFields, Fault, Field};
+use super::reader::{Entry, Step};
+
+const DEVICE: Field = Field::new("device", "MAJOR,MINOR as blkparse prints them");
+const CPU: Field = Field::new("cpu", "a whole number");
+const SEQUENCE: Field = Field::new("sequence", "a whole number");
+const TIME: Field = Field::new("time", "seconds, such as 0.000012345");
+const PID: Field = Field::new("pid", "a whole number");
+const ACTION: Field = Field::new("action", "an event such as Q");
+const RWBS: Field = Field::new("RWBS", "[F](R, W, D or N)[F, A, S, M, E, B] as blkparse prints them");
+const SECTOR: Field = Field::new("sector", "a whole number of 512-byte sectors");
+const SECTORS: Field = Field::new("sectors", "a whole number of 512-byte sectors");
+
+/// First words of the lines between and behind the events.
+const TOTALS: [&[u8]; 5] = [b"CPU", b"Total", b"Throughput", b"Events", b"Skips"];
+
+/// The state of an output that is read.
+#[derive(Default)]
+pub(super) struct Parser {
+    // Among the totals, where lines begin with anything.
+    totals: bool,
+}
+
+impl Parser {
+    /// One line.
+    #[inline]
+    pub fn parse(&mut self, fields: &mut BlankFields<'_>, devices: &mut Devices) -> Result<Step, Box<Fault>> {
+        let line = fields.rest();
+        let device = fields.word(&DEVICE)?;
+        if !is_device(device) {
+            self.totals |= TOTALS.iter().any(|word| device.starts_with(word));
+            if self.totals || line.starts_with(b"Input file ") {
+                return Ok(Step::Nothing);
+            }
+            return Err(Fault::quoted(&DEVICE, device));
+        }
+        self.totals = false;
+        fields.word(&CPU)?;
+        fields.word(&SEQUENCE)?;
+        let time = fields.word(&TIME)?;
+        fields.word(&PID)?;
+        if fields.word(&ACTION)? != b"Q" {
+            return Ok(Step::Nothing);
+        }
+        let ticks = BlankFields::new(time).seconds(&TIME)?;
+        let flags = Flags::read(fields.word(&RWBS)?)?;
+        let range = match fields.next() {
+            Some(word @ [b'0'..=b'9', ..]) => {
+                if fields.next() != Some(b"+") {
+                    // A count of bytes and a command: a SCSI command that is passed through.
+                    return Ok(Step::Skipped);
+                }
+                let offset = BlankFields::new(word).sectors(&SECTOR)?;
+                Some((offset, fields.sectors(&SECTORS)?))
+            }
+            None | Some([b'[' | b'(', ..]) => None,
+            Some(word) => return Err(Fault::quoted(&SECTOR, word)),
+        };
+        let device = devices.intern(device, || String::from_utf8_lossy(device).into_owned());
+        let mut entry = match (flags.op, range) {
+            (Some(op), Some((offset, bytes))) if bytes > 0 => Entry::new(ticks, device, op, offset, bytes),
+            _ if flags.flush => return Ok(Step::Request(Entry::new(ticks, device, RecordOp::Flush, 0, 0))),
+            _ => return Ok(Step::Skipped),
+        };
+        entry.flush_before = flags.flush;
+        entry.fua = flags.fua;
+        Ok(Step::Request(entry))
+    }
+}
+
+/// Whether a line is an event, of any kind.
+pub(super) fn is_event(line: &[u8]) -> bool {
+    let mut fields = BlankFields::new(line);
+    let device = fields.next().unwrap_or_default();
+    let number = |field: Option<&[u8]>| field.is_some_and(|f| f.iter().all(u8::is_ascii_digit));
+    let (cpu, sequence) = (number(fields.next()), number(fields.next()));
+    let time = fields.next().unwrap_or_default();
+    let decimal = time.contains(&b'.') && BlankFields::new(time).seconds(&TIME).is_ok();
+    is_device(device) && cpu && sequence && decimal && number(fields.next())
+}
+
+/// Whether a word is `8,0` or the like.
+#[inline]
+fn is_device(word: &[u8]) -> bool {
+    let digits = |from: usize| word[from..].iter().take_while(|byte| byte.is_ascii_digit()).count();
+    let major = digits(0);
+    if major == 0 || word.get(major) != Some(&b',') {
+        return false;
+    }
+    let minor = digits(major + 1);
+    minor > 0 && major + 1 + minor == word.len()
+}
+
+/// What RWBS says.
+struct Flags {
+    flush: bool,
+    op: Option<RecordOp>,
+    fua: bool,
+}
+
+impl Flags {
+    #[inline]
+    fn read(word: &[u8]) -> Result<Flags, Box<Fault>> {
+        let mut rest = word;
+        let mut flags = Flags { flush: false, op: None, fua: false };
+        if let [b'F', after @ ..] = rest {
+            flags.flush = true;
+            rest = after;
+        }
+        if let [op @ (b'R' | b'W' | b'D' | b'N'), after @ ..] = rest {
+            flags.op = match op {
+                b'R' => Some(RecordOp::Read),
+                b'W' => Some(RecordOp::Write),
+                b'D' => Some(RecordOp::Trim),
+                _ => None,
+            };
+            rest = after;
+        } else if !flags.flush {
+            return Err(Fault::quoted(&RWBS, word));
+        }
+        for flag in rest {
+            match flag {
+                b'F' => flags.fua = true,
+                b'B' => (flags.flush, flags.fua) = (true, true),
+                b'A' | b'S' | b'M' | b'E' => {}
+                _ => return Err(Fault::quoted(&RWBS, word)),
+            }
+        }
+        Ok(flags)
+    }
+}

@@ -1,0 +1,81 @@
+//! From a trace's own clock to time since its first record.
+
+use sim::Time;
+
+/// Turns ticks of the trace's clock into [`Time`], and keeps it from running backwards.
+///
+/// Real traces have small inversions: requests are logged when they complete, or by several processors. A record that
+/// claims to be earlier than one before it is moved up to that one's time, and counted.
+pub(super) struct Clock {
+    tick: Time,
+    ticks_max: u64,
+    first: Option<u64>,
+    latest: u64,
+    reordered: u64,
+}
+
+impl Clock {
+    /// Zero is the first record.
+    pub fn since_first(tick: Time) -> Clock {
+        assert!(tick > Time::ZERO);
+        Clock { tick, ticks_max: u64::MAX / tick.ps(), first: None, latest: 0, reordered: 0 }
+    }
+
+    /// Zero is the trace's own zero.
+    pub fn since_zero(tick: Time) -> Clock {
+        Clock { first: Some(0), ..Clock::since_first(tick) }
+    }
+
+    /// The time of a record at `ticks`; none where that lies more than 213 days from zero.
+    #[inline]
+    pub fn at(&mut self, ticks: u64) -> Option<Time> {
+        let first = *self.first.get_or_insert(ticks);
+        let since = ticks.saturating_sub(first);
+        if ticks < first || since < self.latest {
+            self.reordered += 1;
+        } else {
+            self.latest = since;
+        }
+        (self.latest <= self.ticks_max).then(|| self.tick * self.latest)
+    }
+
+    /// The unit of the trace's clock.
+    pub fn tick(&self) -> Time {
+        self.tick
+    }
+
+    /// Records that were moved up.
+    pub fn reordered(&self) -> u64 {
+        self.reordered
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn inversions_are_moved_up_and_counted() {
+        let mut clock = Clock::since_first(Time::from_us(1));
+        let at: Vec<u64> = [100, 103, 101, 103, 90, 110].iter().map(|t| clock.at(*t).unwrap().ns() / 1000).collect();
+        assert_eq!(at, [0, 3, 3, 3, 3, 10]);
+        assert_eq!(clock.reordered(), 2);
+    }
+
+    #[test]
+    fn the_first_record_may_be_the_one_that_is_late() {
+        let mut clock = Clock::since_first(Time::from_ns(1));
+        assert_eq!(clock.at(5), Some(Time::ZERO));
+        assert_eq!(clock.at(4), Some(Time::ZERO));
+        assert_eq!(clock.reordered(), 1);
+    }
+
+    #[test]
+    fn more_than_a_run_can_hold_is_refused() {
+        let mut clock = Clock::since_first(Time::from_us(1));
+        assert_eq!(clock.at(7), Some(Time::ZERO));
+        assert_eq!(clock.at(u64::MAX / 1_000_000 + 8), None);
+        let mut clock = Clock::since_zero(Time::from_us(1));
+        assert_eq!(clock.at(7), Some(Time::from_us(7)));
+    }
+}

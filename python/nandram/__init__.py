@@ -1,0 +1,1 @@
+"""nandram: describe a machine of flash and DRAM in one file, and simulate it."""

@@ -1,0 +1,9 @@
+"""The one kind of error that is the user's to mend."""
+
+
+class UserError(ValueError):
+    """A mistake in what the user gave: a file, a key, a flag.
+
+    Its text is one line that names what was found, where, and what was expected. The command line prints
+    it and exits with status 2.
+    """
