@@ -159,6 +159,8 @@ class Kernel:
             return
         result, rest = self._effect(call, outcome)
         self._line(pid, f"<... {call.name} resumed>{rest}) = {result}")
+        assert call.description is not None
+        self._forget_if_closed(call.description)
 
     def whole(self, pid: int, fd: int, name: str, offset: int | None, length: int, outcome: int) -> None:
         """A call in one line."""
@@ -249,8 +251,10 @@ class Kernel:
 
     def _drop(self, table: dict[int, Open], fd: int) -> None:
         description = table.pop(fd, None)
-        if description is None:
-            return
+        if description is not None:
+            self._forget_if_closed(description)
+
+    def _forget_if_closed(self, description: Open) -> None:
         held = [other for each in self.tables.values() for other in each.values()]
         held += [call.description for call in self.pending.values() if call.description is not None]
         if description not in held:

@@ -25,8 +25,8 @@ enum State {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Command {
     pub request: Request,
-    /// Bytes of its data that were sent to the host or called for so far.
-    moved: u64,
+    /// Bytes of its data that were not yet sent to the host or called for.
+    left: u64,
     /// When the last of them has left.
     sent: Time,
     pub queue: u16,
@@ -52,6 +52,8 @@ pub(crate) struct Engine {
     commands: Vec<Command>,
     firmware: Pool,
     costs: Firmware,
+    /// Decoding a command, by its kind.
+    decode: [Time; 4],
     dram: Option<Dram>,
 }
 
@@ -61,7 +63,7 @@ impl Engine {
         assert!((1..=u32::from(NONE)).contains(&commands), "{commands} commands, expected 1 to 65535");
         let command = Command {
             request: Request::flush(),
-            moved: 0,
+            left: 0,
             sent: Time::ZERO,
             queue: 0,
             cid: 0,
@@ -73,6 +75,7 @@ impl Engine {
             commands: vec![command; commands as usize],
             firmware: Pool::new(config.firmware.cores),
             costs: config.firmware,
+            decode: [Op::Read, Op::Write, Op::Trim, Op::Flush].map(|op| config.firmware.decode(op)),
             dram: config.dram_bandwidth.map(|rate| Dram { port: Pool::new(1), rate, last: (0, Time::ZERO) }),
         }
     }
@@ -96,9 +99,10 @@ impl Engine {
     pub fn admit(&mut self, tag: u16, queue: u16, cid: u16, request: Request) {
         let command = &mut self.commands[tag as usize];
         assert!(command.state == State::Free, "tag {tag} is in use");
+        let moves = matches!(request.op, Op::Read | Op::Write);
         *command = Command {
             request,
-            moved: 0,
+            left: if moves { request.bytes } else { 0 },
             sent: Time::ZERO,
             queue,
             cid,
@@ -108,16 +112,10 @@ impl Engine {
         };
     }
 
-    /// Ending a command takes no processor's time: only decoding does.
-    #[inline]
-    pub fn ends_free(&self) -> bool {
-        self.costs.complete == Time::ZERO
-    }
-
     /// Has a processor decode the command. True if that takes no time and no event will follow.
     #[inline]
     pub fn decode(&mut self, now: Time, tag: u16, s: &mut impl Schedule<Event>) -> bool {
-        if self.costs.decode(self.commands[tag as usize].request.op) == Time::ZERO {
+        if self.decode[self.commands[tag as usize].request.op as usize] == Time::ZERO {
             return true;
         }
         self.decode_at(now, tag, s);
@@ -126,10 +124,10 @@ impl Engine {
 
     /// Has a processor decode the command that is there at `at`. If that is later than now, nothing may be decoded or
     /// ended by a processor that is there before it.
-    #[inline]
+    #[inline(always)]
     pub fn decode_at(&mut self, at: Time, tag: u16, s: &mut impl Schedule<Event>) {
         let op = self.commands[tag as usize].request.op;
-        let work = self.firmware.take(at, self.costs.decode(op));
+        let work = self.firmware.take(at, self.decode[op as usize]);
         s.span(Track(work.server), name(op), work.from, work.to);
         s.at(DECODED, work.to, Event::Decoded(tag));
     }
@@ -149,8 +147,14 @@ impl Engine {
         let command = &mut self.commands[tag as usize];
         assert!(command.state == State::Running, "data for tag {tag} in state {:?}", command.state);
         assert!(command.request.op == op, "data of a {op:?} for tag {tag}, a {:?}", command.request.op);
-        command.moved += bytes;
-        assert!(command.moved <= command.request.bytes, "{} bytes of data for {:?}", command.moved, command.request);
+        assert!(bytes <= command.left, "{bytes} bytes of data, {} are left of {:?}", command.left, command.request);
+        command.left -= bytes;
+        if self.dram.is_none() { now } else { self.pass(now, op, bytes, s) }
+    }
+
+    /// Data passes the controller's memory.
+    #[inline(never)]
+    fn pass(&mut self, now: Time, op: Op, bytes: u64, s: &mut impl Schedule<Event>) -> Time {
         let Some(dram) = &mut self.dram else { return now };
         if dram.last.0 != bytes {
             dram.last = (bytes, Time::of_transfer(2 * bytes, dram.rate));
@@ -172,8 +176,8 @@ impl Engine {
     pub fn complete(&mut self, now: Time, tag: u16, status: Status, s: &mut impl Schedule<Event>) -> Time {
         let command = &mut self.commands[tag as usize];
         assert!(command.state == State::Running, "tag {tag} completes in state {:?}", command.state);
-        let whole = matches!(command.request.op, Op::Trim | Op::Flush) || command.moved == command.request.bytes;
-        assert!(whole || status != Status::Ok, "{} bytes of data moved for {:?}", command.moved, command.request);
+        let whole = command.left == 0 || status != Status::Ok;
+        assert!(whole, "{:?} ends well with {} bytes left", command.request, command.left);
         command.state = State::Ended;
         command.status = status;
         let sent = command.sent;

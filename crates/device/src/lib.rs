@@ -14,7 +14,7 @@ pub mod sata;
 use sim::Lane;
 
 pub use config::{Arbitration, Coalescing, Config, Firmware, Priority};
-pub use nvme::{Completion, Fetch, Nvme, Posted};
+pub use nvme::{Completion, Ended, Fetch, Nvme};
 pub use sata::Sata;
 
 /// What a controller waits for. The number is a command's tag.

@@ -37,16 +37,16 @@ pub struct Completion {
     pub status: Status,
 }
 
-/// A completion queue entry and where it goes.
+/// A command that has ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Posted {
+pub struct Ended {
     /// The queue pair.
     pub queue: u16,
-    /// The place in the completion queue.
-    pub index: u16,
-    /// The entry.
-    pub entry: Completion,
-    /// An interrupt follows it.
+    /// The command's number within its queue.
+    pub cid: u16,
+    /// How it ended.
+    pub status: Status,
+    /// An interrupt follows its completion.
     pub interrupt: bool,
 }
 
@@ -81,6 +81,8 @@ pub struct Nvme {
     interrupts: bool,
     coalescing: Option<Coalescing>,
     host_page: u64,
+    /// Most bytes of a transfer that needs no list.
+    unlisted: u64,
     interrupts_sent: u64,
     /// How far the end of a command that is not yet here is away at least; see [`complete`](Nvme::complete).
     horizon: Time,
@@ -94,6 +96,10 @@ pub struct Nvme {
     others: u32,
     /// Every step is an event: see [`stepwise`](Nvme::stepwise).
     stepwise: bool,
+    posts_at_once: bool,
+    /// What can be foreseen is: ending a command takes no processor's time, so that all work of the processors comes in
+    /// the order in which it becomes known; and not every step is to be an event.
+    foresees: bool,
 }
 
 impl Nvme {
@@ -121,6 +127,7 @@ impl Nvme {
             interrupts,
             coalescing: config.coalescing,
             host_page: u64::from(config.host_page),
+            unlisted: 2 * u64::from(config.host_page),
             interrupts_sent: 0,
             horizon: Nvme::horizon(config, round_trip),
             room_half: config.max_commands as usize / 2,
@@ -128,6 +135,8 @@ impl Nvme {
             unposted: 0,
             others: 0,
             stepwise: false,
+            posts_at_once: config.coalescing.is_none(),
+            foresees: config.firmware.complete == Time::ZERO,
         }
     }
 
@@ -140,7 +149,7 @@ impl Nvme {
     /// Makes an event of every step, also of those that can be foreseen. The result is the same, later: this is what
     /// the shortcuts are tested against.
     pub fn stepwise(&mut self) {
-        self.stepwise = true;
+        (self.stepwise, self.foresees, self.posts_at_once) = (true, false, false);
     }
 
     /// True if a command that comes now is fetched at once: nothing waits before it and there is room.
@@ -178,19 +187,10 @@ impl Nvme {
         Some(Fetch { queue, index, count: count as u16 })
     }
 
-    /// Instead of [`doorbell`](Self::doorbell) and [`fetch`](Self::fetch), where a command comes
-    /// [`at_once`](Self::at_once): the entry to read.
-    #[inline]
-    pub fn fetch_at_once(&mut self, queue: u16, tail: u16) -> Fetch {
-        let pair = &mut self.pairs[queue as usize];
-        let index = pair.sq_head;
-        debug_assert!(index == pair.sq_tail && tail == if index + 1 == self.depth { 0 } else { index + 1 });
-        (pair.sq_head, pair.sq_tail) = (tail, tail);
-        Fetch { queue, index, count: 1 }
-    }
-
-    /// The only entry of a fetch arrives at `at`: it is `cid` and asks `request`. `first` says that no entry that is
-    /// known of later can arrive earlier.
+    /// Instead of [`doorbell`](Self::doorbell), [`fetch`](Self::fetch) and [`admit`](Self::admit), where a command
+    /// comes [`at_once`](Self::at_once): its entry arrives at `at`; it is `cid` and asks `request`. It is gone from its
+    /// queue before anybody looks at the queue's indices, which stay. `first` says that no entry that is not known yet
+    /// can arrive earlier.
     ///
     /// If so, and if no other work of the processors can come before it, it is decoded on the spot.
     #[inline]
@@ -203,7 +203,7 @@ impl Nvme {
         s: &mut impl Schedule<Event>,
     ) {
         let tag = self.take(queue, cid, request);
-        if first && self.undecoded == 0 && self.engine.ends_free() && self.list(&request) == 0 {
+        if first && self.undecoded == 0 && self.foresees && self.list(&request) == 0 {
             self.engine.decode_at(at, tag, s);
         } else {
             self.undecoded += 1;
@@ -247,11 +247,14 @@ impl Nvme {
     /// Bytes of the list that a command points to: addresses of its data, ranges to trim.
     #[inline]
     fn list(&self, request: &Request) -> u32 {
+        if request.bytes <= self.unlisted && request.op != Op::Trim { 0 } else { self.long_list(request) }
+    }
+
+    #[cold]
+    fn long_list(&self, request: &Request) -> u32 {
         let bytes = match request.op {
-            Op::Read | Op::Write if request.bytes <= 2 * self.host_page => 0,
-            Op::Read | Op::Write => (request.bytes.div_ceil(self.host_page) - 1) * PAGE_ADDRESS,
             Op::Trim => request.bytes.div_ceil(RANGE_MAX) * RANGE,
-            Op::Flush => 0,
+            _ => (request.bytes.div_ceil(self.host_page) - 1) * PAGE_ADDRESS,
         };
         bytes as u32
     }
@@ -329,9 +332,8 @@ impl Nvme {
         let foreseen = end <= now + self.horizon
             && self.others == 0
             && self.unposted == 0
-            && self.engine.ends_free()
-            && self.free.len() >= self.room_half
-            && !self.stepwise;
+            && self.foresees
+            && self.free.len() >= self.room_half;
         if end == now || foreseen {
             return Some((tag, end));
         }
@@ -345,13 +347,27 @@ impl Nvme {
         self.unposted -= 1;
     }
 
-    /// The command's completion is written at `at`, now or soon, and its tag is free.
+    /// The command's completion is posted at `at`, now or soon, and its tag is free.
     #[inline]
-    pub fn post(&mut self, at: Time, tag: u16, s: &mut impl Schedule<Event>) -> Posted {
+    pub fn release(&mut self, at: Time, tag: u16, s: &mut impl Schedule<Event>) -> Ended {
         let command = self.engine.release(tag);
         let (queue, cid, status) = (command.queue, command.cid, command.status);
         self.others -= u32::from(command.request.op != Op::Read);
         self.free.push(tag);
+        let interrupt = self.interrupts && (self.coalescing.is_none() || self.tell(at, queue, s));
+        self.interrupts_sent += u64::from(interrupt);
+        Ended { queue, cid, status, interrupt }
+    }
+
+    /// True if completions may be taken by the host without a look at the completion queue, where it is empty.
+    #[inline]
+    pub fn posts_at_once(&self) -> bool {
+        self.posts_at_once
+    }
+
+    /// The completion queue entry of a command that has ended, and its place.
+    pub fn post(&mut self, ended: Ended) -> (u16, Completion) {
+        let Ended { queue, cid, status, .. } = ended;
         let pair = &mut self.pairs[queue as usize];
         let place = pair.cq_tail;
         let entry = Completion { cid, sq_head: pair.sq_head, phase: pair.phase, status };
@@ -361,13 +377,10 @@ impl Nvme {
             pair.phase = !pair.phase;
         }
         assert!(pair.cq_tail != pair.cq_head, "completion queue {queue} overflows");
-        let interrupt = self.interrupts && self.tell(at, queue, s);
-        self.interrupts_sent += u64::from(interrupt);
-        Posted { queue, index: place, entry, interrupt }
+        (place, entry)
     }
 
     /// Counts a completion. True if an interrupt is due.
-    #[inline]
     fn tell(&mut self, at: Time, queue: u16, s: &mut impl Schedule<Event>) -> bool {
         let Some(Coalescing { threshold, time }) = self.coalescing else { return true };
         let pair = &mut self.pairs[queue as usize];

@@ -112,7 +112,7 @@ impl Ahci {
         let at = self.cores.submit(now, core, self.submit, s);
         let request = self.requests.take(&mut self.waiting, at);
         self.commands[slot as usize] = Command { request, io, core, status: Status::Ok, visible: Time::ZERO };
-        Some(Submission { cid: slot as u16, at, prompt: at == now + self.submit })
+        Some(Submission { cid: slot as u16, at, prompt: at == now + self.submit, request })
     }
 
     /// From the driver's write of a register to the adapter's seeing it.

@@ -126,8 +126,8 @@ impl Core {
 #[derive(Clone, Debug)]
 pub struct Cores {
     cores: Vec<Core>,
-    /// When a core that polls has begun to: with its first request.
-    polls_since: Option<Vec<Option<Time>>>,
+    /// Cores poll when they have nothing else to do.
+    polling: bool,
 }
 
 impl Cores {
@@ -137,8 +137,7 @@ impl Cores {
     /// If there are none, or more than 65,535.
     pub fn new(count: u32, polling: bool) -> Cores {
         assert!((1..=65_535).contains(&count), "{count} cores, expected 1 to 65535");
-        let count = count as usize;
-        Cores { cores: vec![Core::default(); count], polls_since: polling.then(|| vec![None; count]) }
+        Cores { cores: vec![Core::default(); count as usize], polling }
     }
 
     /// How many.
@@ -155,9 +154,6 @@ impl Cores {
     /// Submission of a command on `core`.
     #[inline]
     pub fn submit<E>(&mut self, now: Time, core: u16, length: Time, s: &mut impl Schedule<E>) -> Time {
-        if let Some(since) = &mut self.polls_since {
-            since[core as usize].get_or_insert(now);
-        }
         let span = self.cores[core as usize].run(now, length);
         s.span(Track(u32::from(core) * 2), "submit", span.from, span.to);
         span.to
@@ -176,11 +172,10 @@ impl Cores {
         (0..self.cores.len()).flat_map(|core| [format!("core {core}"), format!("core {core} completions")]).collect()
     }
 
-    /// Every core and its busy time until `now`. A core that polls is never idle.
+    /// Every core and its busy time until `now`. A core that polls and has ever submitted anything is never idle.
     pub fn busy(&self, now: Time) -> Vec<(String, Time)> {
-        let since = |core: usize| self.polls_since.as_ref().and_then(|since| since[core]);
-        let busy = |i, core: &Core| since(i).map_or_else(|| core.busy(now), |since| now.saturating_sub(since));
-        self.cores.iter().enumerate().map(|(i, core)| (format!("core {i}"), busy(i, core))).collect()
+        let busy = |core: &Core| if self.polling && core.busy > Time::ZERO { now } else { core.busy(now) };
+        self.cores.iter().enumerate().map(|(i, core)| (format!("core {i}"), busy(core))).collect()
     }
 
     /// Forgets what is accepted for later than `now`.

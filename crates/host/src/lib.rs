@@ -11,7 +11,7 @@ pub mod nvme;
 pub mod requests;
 pub mod vector;
 
-use media::Status;
+use media::{Request, Status};
 use sim::{Lane, Time};
 
 pub use ahci::Ahci;
@@ -39,8 +39,10 @@ pub struct Submission {
     pub cid: u16,
     /// When the driver writes the doorbell.
     pub at: Time,
-    /// The core had nothing else to do first.
+    /// No doorbell that is not known yet can be written earlier.
     pub prompt: bool,
+    /// What the command asks.
+    pub request: Request,
 }
 
 /// A request that has ended.

@@ -81,16 +81,9 @@ struct Pair {
     cq: Vec<Place>,
     cq_head: u16,
     phase: bool,
+    /// New entries in it.
+    unread: u16,
     vector: Vector,
-}
-
-/// What the driver has seen of a completion queue.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Seen {
-    /// The new head of the queue.
-    pub head: u16,
-    /// When the driver writes it to the head doorbell.
-    pub at: Time,
 }
 
 /// An NVMe driver.
@@ -106,6 +99,11 @@ pub struct Nvme {
     complete: Time,
     completion: Completion,
     waited: u64,
+    /// The core that has submitted last, and whether all requests so far have come from it.
+    last: u16,
+    sole: bool,
+    /// A request has ended: whoever has something to submit from the start has done so.
+    settled: bool,
 }
 
 impl Pair {
@@ -129,6 +127,7 @@ impl Pair {
             cq: vec![Place { entry, visible: Time::ZERO }; depth as usize],
             cq_head: 0,
             phase: true,
+            unread: 0,
             vector: Vector::new(core),
         }
     }
@@ -150,6 +149,7 @@ impl Pair {
         run.at = run.at.max(visible);
         let done = self.vector.complete(now, run, (command.core, cost), cores, s);
         s.at(REAPED, done, Event { queue, cid: entry.cid });
+        self.unread -= 1;
         self.sq_head = entry.sq_head;
         self.cq_head += 1;
         if self.cq_head as usize == self.cq.len() {
@@ -184,7 +184,23 @@ impl Nvme {
             complete: config.complete,
             completion: config.completion,
             waited: 0,
+            last: u16::MAX,
+            sole: true,
+            settled: false,
         }
+    }
+
+    /// Has the driver run for one of its commands. Returns when it writes the doorbell, and whether no doorbell that
+    /// is not known yet can be written earlier: all others are of the same core and behind it, or it takes no longer
+    /// than any core does.
+    #[inline]
+    fn run(&mut self, now: Time, core: u16, s: &mut impl Schedule<Event>) -> (Time, bool) {
+        let at = self.cores.submit(now, core, self.submit, s);
+        if self.last != core {
+            self.sole &= self.last == u16::MAX;
+            self.last = core;
+        }
+        (at, at == now + self.submit || (self.sole && self.settled))
     }
 
     /// Queue pairs in use: those of the configuration, at most one a core.
@@ -208,10 +224,10 @@ impl Nvme {
         let pair = &mut self.pairs[queue as usize];
         if pair.waiting.first().is_none() && self.requests.is_whole(&request) {
             if let Some(cid) = pair.free.pop() {
-                let at = self.cores.submit(now, core, self.submit, s);
-                pair.commands[cid as usize] =
+                let (at, prompt) = self.run(now, core, s);
+                self.pairs[queue as usize].commands[cid as usize] =
                     Command { request, submitted: at, io, core, status: Status::Ok, state: State::Whole };
-                return (queue, Some(Submission { cid, at, prompt: at == now + self.submit }));
+                return (queue, Some(Submission { cid, at, prompt, request }));
             }
         }
         self.waited += u64::from(pair.free.is_empty());
@@ -221,27 +237,27 @@ impl Nvme {
 
     /// The next command that finds a place in `queue`, if any. To be called until there is none, after each submission
     /// and each end of a command.
-    #[inline]
     pub fn issue(&mut self, now: Time, queue: u16, s: &mut impl Schedule<Event>) -> Option<Submission> {
         let pair = &mut self.pairs[queue as usize];
         let io = pair.waiting.first()?;
         let cid = pair.free.pop()?;
         let core = self.requests.core(io);
-        let at = self.cores.submit(now, core, self.submit, s);
+        let (at, prompt) = self.run(now, core, s);
+        let pair = &mut self.pairs[queue as usize];
         let request = self.requests.take(&mut pair.waiting, at);
         pair.commands[cid as usize] =
             Command { request, submitted: at, io, core, status: Status::Ok, state: State::Part };
-        Some(Submission { cid, at, prompt: at == now + self.submit })
+        Some(Submission { cid, at, prompt, request })
     }
 
-    /// Writes the command's submission queue entry; returns the tail for the doorbell.
+    /// Writes the command's submission queue entry. Returns the tail for the doorbell.
     #[inline]
     pub fn enter(&mut self, queue: u16, cid: u16) -> u16 {
         let depth = self.depth;
         let pair = &mut self.pairs[queue as usize];
         pair.sq[pair.sq_tail as usize] = cid;
         pair.sq_tail = if pair.sq_tail + 1 == depth { 0 } else { pair.sq_tail + 1 };
-        assert!(pair.sq_tail != pair.sq_head, "submission queue {queue} overflows");
+        debug_assert!(pair.sq_tail != pair.sq_head, "submission queue {queue} overflows");
         pair.sq_tail
     }
 
@@ -259,43 +275,74 @@ impl Nvme {
         self.pairs[queue as usize].commands[cid as usize].io
     }
 
-    /// The controller writes a completion queue entry. Returns what the driver sees of the queue, if it looks.
+    /// Instead of [`completion`](Self::completion), where nothing else is in the queue and the driver looks: `cid` has
+    /// ended with `status`, which is in memory from `visible` on, and an interrupt that follows it arrives at
+    /// `interrupt`. False if the queue is needed after all.
     #[inline]
-    pub fn completion(&mut self, now: Time, delivery: Delivery, s: &mut impl Schedule<Event>) -> Option<Seen> {
+    pub fn complete_at_once(
+        &mut self,
+        now: Time,
+        (queue, cid): (u16, u16),
+        status: Status,
+        (visible, interrupt): (Time, Time),
+        s: &mut impl Schedule<Event>,
+    ) -> bool {
+        let pair = &mut self.pairs[queue as usize];
+        if pair.unread > 0 {
+            return false;
+        }
+        let (mut run, mut again) = match self.completion {
+            Completion::Polling { delay } => (Run { at: visible + delay, entry: Time::ZERO }, None),
+            Completion::Interrupt { delivery, handler } => {
+                let raised = pair.vector.raised(interrupt + delivery, handler);
+                if pair.vector.looks(visible) {
+                    (Run { at: visible, entry: Time::ZERO }, raised)
+                } else {
+                    let Some(run) = raised else { return false };
+                    (Run { at: run.at.max(visible), ..run }, None)
+                }
+            }
+        };
+        let command = &mut pair.commands[cid as usize];
+        command.status = status;
+        let done = pair.vector.complete(now, &mut run, (command.core, self.complete), &mut self.cores, s);
+        s.at(REAPED, done, Event { queue, cid });
+        if let Some(run) = &mut again {
+            run.at = run.at.max(pair.vector.ends());
+            pair.vector.enter(now, run, &mut self.cores, s);
+        }
+        true
+    }
+
+    /// The controller writes a completion queue entry. Returns the new head of the queue for its doorbell, if the
+    /// driver takes anything from it.
+    pub fn completion(&mut self, now: Time, delivery: Delivery, s: &mut impl Schedule<Event>) -> Option<u16> {
         let Delivery { queue, index, entry, visible, interrupt } = delivery;
         let pair = &mut self.pairs[queue as usize];
         let place = &mut pair.cq[index as usize];
         assert!(place.entry.phase != entry.phase, "entry {index} of queue {queue} is not new");
         *place = Place { entry, visible };
-        let alone = index == pair.cq_head;
-        let mut run = match self.completion {
-            Completion::Polling { delay } => Run { at: visible + delay, entry: Time::ZERO },
+        pair.unread += 1;
+        match self.completion {
+            Completion::Polling { delay } => {
+                self.reap(now, queue, Run { at: visible + delay, entry: Time::ZERO }, s)
+            }
             Completion::Interrupt { delivery, handler } => {
                 let raised = interrupt.and_then(|at| pair.vector.raised(at + delivery, handler));
-                if pair.vector.looks(visible) {
-                    let seen = self.reap(now, queue, Run { at: visible, entry: Time::ZERO }, s);
-                    return raised.and_then(|run| self.rerun(now, queue, run, s)).or(seen);
-                }
-                raised?
+                let seen = if pair.vector.looks(visible) {
+                    self.reap(now, queue, Run { at: visible, entry: Time::ZERO }, s)
+                } else {
+                    None
+                };
+                let Some(run) = raised else { return seen };
+                let at = run.at.max(self.pairs[queue as usize].vector.ends());
+                self.reap(now, queue, Run { at, ..run }, s).or(seen)
             }
-        };
-        if !alone {
-            return self.reap(now, queue, run, s);
         }
-        // Nothing waits in the queue but this entry: the usual case.
-        let pair = &mut self.pairs[queue as usize];
-        pair.take(now, queue, &mut run, self.complete, &mut self.cores, s);
-        Some(Seen { head: pair.cq_head, at: pair.vector.ends() })
     }
 
-    /// The handler runs again after a run that has already found what the interrupt was for.
-    fn rerun(&mut self, now: Time, queue: u16, run: Run, s: &mut impl Schedule<Event>) -> Option<Seen> {
-        let at = run.at.max(self.pairs[queue as usize].vector.ends());
-        self.reap(now, queue, Run { at, ..run }, s)
-    }
-
-    /// An interrupt of `queue` arrives at `at`. Returns what the driver sees of the queue.
-    pub fn interrupt(&mut self, now: Time, queue: u16, at: Time, s: &mut impl Schedule<Event>) -> Option<Seen> {
+    /// An interrupt of `queue` arrives at `at`. Returns the new head of the queue, as above.
+    pub fn interrupt(&mut self, now: Time, queue: u16, at: Time, s: &mut impl Schedule<Event>) -> Option<u16> {
         let Completion::Interrupt { delivery, handler } = self.completion else {
             panic!("queue {queue} is polled and interrupts")
         };
@@ -304,14 +351,15 @@ impl Nvme {
     }
 
     /// Processes all new entries.
-    fn reap(&mut self, now: Time, queue: u16, mut run: Run, s: &mut impl Schedule<Event>) -> Option<Seen> {
+    fn reap(&mut self, now: Time, queue: u16, mut run: Run, s: &mut impl Schedule<Event>) -> Option<u16> {
         let pair = &mut self.pairs[queue as usize];
         let first = pair.cq_head;
-        while pair.cq[pair.cq_head as usize].entry.phase == pair.phase {
+        while pair.unread > 0 {
+            assert!(pair.cq[pair.cq_head as usize].entry.phase == pair.phase, "an old entry in queue {queue}");
             pair.take(now, queue, &mut run, self.complete, &mut self.cores, s);
         }
         pair.vector.enter(now, &mut run, &mut self.cores, s);
-        (pair.cq_head != first).then(|| Seen { head: pair.cq_head, at: pair.vector.ends() })
+        (pair.cq_head != first).then_some(pair.cq_head)
     }
 
     /// The driver has processed the completion of a command. Returns the request's end if it was its last.
@@ -322,6 +370,7 @@ impl Nvme {
         let Command { submitted, io, status, state, .. } = *command;
         assert!(state != State::Free, "command {} of queue {} has ended before", event.cid, event.queue);
         command.state = State::Free;
+        self.settled = true;
         pair.free.push(event.cid);
         if state == State::Whole {
             return Some(Completed { io, status, submitted });

@@ -126,6 +126,15 @@ impl Link {
         }
     }
 
+    /// PCIe: the host writes a completion queue's head doorbell, which nothing waits for.
+    #[inline]
+    pub fn head(&mut self, now: Time) {
+        match self {
+            Link::Pcie(pcie) => pcie.head(now),
+            Link::Sata(_) => refuse("a doorbell"),
+        }
+    }
+
     /// PCIe: an interrupt, sent now. Returns its arrival.
     #[inline]
     pub fn interrupt(&mut self, now: Time) -> Time {

@@ -120,10 +120,14 @@ pub struct Pcie {
     request: Time,
     submission: Time,
     completion: Time,
-    /// Submissions, completions and interrupts so far, whose packets are counted when asked for.
+    /// What a submission takes of either direction, acknowledgements included.
+    submission_charge: [Time; 2],
+    /// Submissions, completions, interrupts behind them and head doorbells so far, whose packets are counted when asked
+    /// for.
     submissions: u64,
     completions: u64,
     interrupts: u64,
+    heads: u64,
 }
 
 #[inline]
@@ -156,26 +160,31 @@ impl Pcie {
         assert!(read <= write, "read_completion_boundary is {read}, more than max_payload ({write})");
         let time = |payload: u32, header: u32| byte.of_bytes(u64::from(payload + header));
         let completion_shift = size(read, 64, "read_completion_boundary");
-        let entry = packets(u64::from(SUBMISSION), completion_shift) as u32;
+        let entry = packets(u64::from(SUBMISSION), completion_shift);
+        let (register, request) = (time(REGISTER, overhead.request), time(0, overhead.request));
+        let submission = time(SUBMISSION, entry as u32 * overhead.completion);
+        let dllp_time = byte.of_bytes(dllp);
         Pcie {
             wires: [Wire::default(), Wire::default()],
             byte,
             overhead,
             dllp,
-            dllp_time: byte.of_bytes(dllp),
+            dllp_time,
             write_shift: size(write, 128, "max_payload"),
             request_shift: size(config.max_read_request, 128, "max_read_request"),
             completion_shift,
             residue: time(write, overhead.request) / 2,
             latency: config.latency,
             host_memory: config.host_memory,
-            register: time(REGISTER, overhead.request),
-            request: time(0, overhead.request),
-            submission: time(SUBMISSION, entry * overhead.completion),
+            register,
+            request,
+            submission,
+            submission_charge: [register + submission + dllp_time, request + dllp_time * (1 + entry)],
             completion: time(COMPLETION, overhead.request),
             submissions: 0,
             completions: 0,
             interrupts: 0,
+            heads: 0,
         }
     }
 
@@ -206,14 +215,14 @@ impl Pcie {
         let left = self.wires[way].serial.due(at, self.residue) + length;
         self.wires[way].serial.charge_urgent(now, length);
         self.wires[way].count(packets, payload, bytes);
-        self.acknowledge(now, way, packets);
+        self.acknowledge(way, packets);
         left
     }
 
     /// The other way: the DLLPs that `packets` TLPs cause.
     #[inline]
-    fn acknowledge(&mut self, now: Time, way: usize, packets: u64) {
-        self.wires[1 - way].serial.charge(now, self.dllp_time * packets);
+    fn acknowledge(&mut self, way: usize, packets: u64) {
+        self.wires[1 - way].serial.charge(self.dllp_time * packets);
     }
 
     /// The host writes a register of the device at `at`. Returns its arrival.
@@ -240,9 +249,8 @@ impl Pcie {
         let rings = down.serial.due(at, self.residue) + self.register + self.latency;
         let asked = up.serial.due(rings, self.residue) + self.request + self.latency;
         let left = down.serial.due(asked + self.host_memory, self.residue) + self.submission;
-        let entry = packets(u64::from(SUBMISSION), self.completion_shift);
-        down.serial.charge_urgent(now, self.register + self.submission + self.dllp_time);
-        up.serial.charge_urgent(now, self.request + self.dllp_time * (1 + entry));
+        down.serial.charge_urgent(now, self.submission_charge[DOWN]);
+        up.serial.charge_urgent(now, self.submission_charge[UP]);
         self.submissions += 1;
         left + self.latency
     }
@@ -252,12 +260,20 @@ impl Pcie {
     pub fn completion(&mut self, now: Time, at: Time, interrupt: bool) -> (Time, Time) {
         let [down, up] = &mut self.wires;
         let entry = up.serial.due(at, self.residue) + self.completion;
-        let message = if interrupt { self.register } else { Time::ZERO };
+        let (message, dllp) = if interrupt { (self.register, self.dllp_time) } else { (Time::ZERO, Time::ZERO) };
         up.serial.charge_urgent(now, self.completion + message);
-        down.serial.charge(now, self.dllp_time * (1 + u64::from(interrupt)));
+        down.serial.charge(self.dllp_time + dllp);
         self.completions += 1;
         self.interrupts += u64::from(interrupt);
         (entry + self.latency, entry + message + self.latency)
+    }
+
+    /// The host writes a completion queue's head doorbell, which nothing waits for.
+    #[inline]
+    pub fn head(&mut self, now: Time) {
+        self.wires[DOWN].serial.charge_urgent(now, self.register);
+        self.wires[UP].serial.charge(self.dllp_time);
+        self.heads += 1;
     }
 
     /// An interrupt, sent now. Returns its arrival.
@@ -291,7 +307,7 @@ impl Pcie {
         let length = self.byte.of_bytes(total);
         self.wires[way].count(count, bytes, total);
         let span = self.wires[way].serial.take(due, length);
-        self.acknowledge(now, way, count);
+        self.acknowledge(way, count);
         occupied(direction, span);
         Transfer { sent: span.to, arrives: span.to + self.latency }
     }
@@ -303,7 +319,7 @@ impl Pcie {
         let add = |wire: &mut Wire, times: u64, packets: u64, payload: u32, header: u64| {
             wire.count(times * packets, times * u64::from(payload), times * (u64::from(payload) + packets * header));
         };
-        add(&mut down, self.submissions, 1, REGISTER, request);
+        add(&mut down, self.submissions + self.heads, 1, REGISTER, request);
         add(&mut up, self.submissions, 1, 0, request);
         let entry = packets(u64::from(SUBMISSION), self.completion_shift);
         add(&mut down, self.submissions, entry, SUBMISSION, completion);

@@ -16,26 +16,30 @@ pub struct Span {
 /// Beside the data, which is served first come first served, there are *urgent* packets: a doorbell, a queue entry, an
 /// interrupt. They are sent between the packets of the data and wait for other urgent ones only, and they are often
 /// known before they are due (a fetch follows a doorbell that is still on its way). So an urgent packet is timed by
-/// when it is due, while the wire's time that it takes is accounted for when it becomes known: whatever the order in
-/// which things become known, the wire never carries more than it can, and nothing waits for what comes later. The
-/// price is that data already on the wire is not slowed down by it, the next is: an error of one short packet.
+/// when it is due, while the wire's time that it takes is accounted for when it becomes known, and taken from the next
+/// data, as far as the wire has not been idle meanwhile. Whatever the order in which things become known, the wire
+/// never carries more than it can, and nothing waits for what comes later. The price is that data already on the wire
+/// is not slowed down, the next is: an error of a short packet.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Serial {
-    /// When all accepted work is done.
+    /// When the accepted data is through.
     free: Time,
-    /// When all accepted urgent work is done.
+    /// When the accepted urgent packets would be through without data.
     urgent_free: Time,
+    /// Time of packets that no data has made way for yet.
+    owed: Time,
     busy: Time,
 }
 
 impl Serial {
-    /// Work of `length`, after all that was accepted before and not before `at`. If `at` is later than now, whoever
-    /// comes after must not be due before it.
+    /// Data that takes `length`, after all that was accepted before and not before `at`. If `at` is later than now,
+    /// whoever comes after must not be due before it.
     #[inline]
     pub fn take(&mut self, at: Time, length: Time) -> Span {
-        let from = at.max(self.free);
+        let from = at.max(self.free + self.owed);
         let to = from + length;
         self.free = to;
+        self.owed = Time::ZERO;
         self.busy += length;
         Span { from, to }
     }
@@ -52,19 +56,22 @@ impl Serial {
     #[inline]
     pub fn charge_urgent(&mut self, now: Time, length: Time) {
         self.urgent_free = self.urgent_free.max(now) + length;
-        self.charge(now, length);
+        self.charge(length);
     }
 
-    /// Time that is taken from the data, known now, and that nothing waits for.
+    /// The time of packets that nothing waits for.
     #[inline]
-    pub fn charge(&mut self, now: Time, length: Time) {
-        self.free = self.free.max(now) + length;
+    pub fn charge(&mut self, length: Time) {
+        self.owed += length;
         self.busy += length;
     }
 
     /// Busy time until `now`; what is accepted for later is not in it.
+    ///
+    /// # Panics
+    /// If that is more than has passed: the model is broken.
     pub fn busy(&self, now: Time) -> Time {
-        let busy = self.busy.saturating_sub(self.free.saturating_sub(now));
+        let busy = self.busy.saturating_sub((self.free + self.owed).saturating_sub(now));
         assert!(busy <= now, "busy for {busy} in {now}");
         busy
     }
@@ -74,6 +81,7 @@ impl Serial {
         self.busy = self.busy(now);
         self.free = self.free.min(now);
         self.urgent_free = self.urgent_free.min(now);
+        self.owed = Time::ZERO;
     }
 }
 

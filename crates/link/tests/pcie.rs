@@ -186,7 +186,9 @@ proptest! {
                 }
                 _ => {
                     sent(0, 1, 4, 24);
+                    sent(0, 1, 4, 24);
                     sent(1, 1, 4, 24);
+                    link.head(now);
                     link.doorbell(now, at).max(link.interrupt(now))
                 }
             };

@@ -4,6 +4,10 @@ pub mod compose;
 pub mod fast;
 pub mod front;
 mod machine;
+pub mod prepare;
+pub mod record;
+pub mod run;
+pub mod summary;
 pub mod system;
 pub mod verify;
 

@@ -51,23 +51,14 @@ impl Nand {
                 if begin < now {
                     self.spend(die, array, begin, now);
                 }
-                if begin < now || self.ops[array].suspensions > 0 {
+                // A read may have the array while a program is suspended.
+                let op = &self.ops[array];
+                if op.kind != Kind::Read && (begin < now || op.suspensions > 0) {
                     half_done = array;
                 }
             }
             if half_done != NONE {
-                let op = self.ops[half_done];
-                match op.kind {
-                    Kind::Read => {}
-                    Kind::Program => {
-                        self.store.tear(op.address(), op.slc);
-                        torn.push(Torn::Program(OpId(half_done), op.address()));
-                    }
-                    Kind::Erase => {
-                        self.store.tear_erase(op.address().block());
-                        torn.push(Torn::Erase(OpId(half_done), op.address().block()));
-                    }
-                }
+                torn.push(self.tear(half_done));
             }
             let d = &mut self.dies[die];
             if d.out != NONE {
@@ -79,6 +70,16 @@ impl Nand {
         self.ops.forget_all();
         self.store.clear_buffers();
         torn
+    }
+
+    fn tear(&mut self, id: u32) -> Torn {
+        let op = self.ops[id];
+        if op.kind == Kind::Program {
+            self.store.tear(op.address(), op.slc);
+            return Torn::Program(OpId(id), op.address());
+        }
+        self.store.tear_erase(op.address().block());
+        Torn::Erase(OpId(id), op.address().block())
     }
 
     /// What a die did until `now`.

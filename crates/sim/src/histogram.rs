@@ -98,6 +98,74 @@ impl Histogram {
     }
 }
 
+/// The samples of a histogram in a few kilobytes: only the buckets that have any.
+#[derive(Clone, Debug, Default)]
+pub struct Compact {
+    buckets: Vec<(u64, u64)>,
+    sum_ps: u128,
+    sum_squares_ns: f64,
+    min: Time,
+    max: Time,
+}
+
+impl Compact {
+    /// Adds all samples of `other`.
+    pub fn merge(&mut self, other: &Compact) {
+        if other.buckets.is_empty() {
+            return;
+        }
+        self.min = if self.buckets.is_empty() { other.min } else { self.min.min(other.min) };
+        self.max = self.max.max(other.max);
+        self.sum_ps += other.sum_ps;
+        self.sum_squares_ns += other.sum_squares_ns;
+        self.buckets.extend_from_slice(&other.buckets);
+        self.buckets.sort_unstable_by_key(|(value, _)| *value);
+        self.buckets.dedup_by(|next, kept| {
+            let same = next.0 == kept.0;
+            kept.1 += if same { next.1 } else { 0 };
+            same
+        });
+    }
+
+    /// Sum of all samples in picoseconds.
+    pub fn sum_ps(&self) -> u128 {
+        self.sum_ps
+    }
+}
+
+impl Histogram {
+    /// The samples so far, compactly; the histogram is empty afterwards.
+    pub fn take(&mut self) -> Compact {
+        if self.count() == 0 {
+            return Compact::default();
+        }
+        let compact = Compact {
+            buckets: self.buckets.iter_recorded().map(|v| (v.value_iterated_to(), v.count_at_value())).collect(),
+            sum_ps: self.sum_ps,
+            sum_squares_ns: self.sum_squares_ns,
+            min: self.min,
+            max: self.max,
+        };
+        self.buckets.reset();
+        (self.sum_ps, self.sum_squares_ns, self.min, self.max) = (0, 0.0, Time::MAX, Time::ZERO);
+        compact
+    }
+
+    /// Adds all samples of `compact`.
+    pub fn merge_compact(&mut self, compact: &Compact) {
+        if compact.buckets.is_empty() {
+            return;
+        }
+        for (value, count) in &compact.buckets {
+            self.buckets.saturating_record_n(*value, *count);
+        }
+        self.sum_ps += compact.sum_ps;
+        self.sum_squares_ns += compact.sum_squares_ns;
+        self.min = self.min.min(compact.min);
+        self.max = self.max.max(compact.max);
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -113,6 +181,16 @@ mod tests {
         assert_eq!((h.min(), h.max()), (Time::from_us(1), Time::from_us(1000)));
         let median = h.percentile_ns(50.0) as f64;
         assert!((median / 500_000.0 - 1.0).abs() < 0.002, "{median}");
+        let compact = h.clone().take();
+        let mut back = Histogram::new();
+        back.merge_compact(&compact);
+        assert_eq!((back.count(), back.sum_ps(), back.min(), back.max()), (1000, h.sum_ps(), h.min(), h.max()));
+        assert_eq!(back.buckets().collect::<Vec<_>>(), h.buckets().collect::<Vec<_>>());
+        let mut pair = compact.clone();
+        pair.merge(&compact);
+        let mut both = Histogram::new();
+        both.merge_compact(&pair);
+        assert_eq!((both.count(), both.percentile_ns(50.0)), (2000, h.percentile_ns(50.0)));
         let mut twice = h.clone();
         twice.merge(&h);
         assert_eq!(twice.count(), 2000);

@@ -12,8 +12,8 @@ pub mod timeline;
 pub mod units;
 
 pub use energy::Energy;
-pub use histogram::Histogram;
-pub use permutation::Permutation;
+pub use histogram::{Compact, Histogram};
+pub use permutation::{Pass, Permutation};
 pub use queue::{EventQueue, Lane, Schedule};
 pub use rng::{Rng, Streams};
 pub use time::Time;

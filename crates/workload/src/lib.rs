@@ -1,3 +1,34 @@
 //! What a host asks of a drive: fio job files, address distributions, block traces, and the player that issues them.
+//!
+//! A [`Workload`] is read from a job file or a trace and is valid in itself; a [`Player`] brings it to a drive of some
+//! size and issues its requests, in virtual or in real time.
+//!
+//! ```
+//! use sim::{Streams, Time};
+//! use workload::{Next, Options, Player, Workload};
+//!
+//! let workload = Workload::parse_fio("job.fio", "[a]\nrw=randread\nbs=4k\nsize=1m\n")?;
+//! let mut player = Player::new(&workload, &Options::new(1 << 30), &Streams::new(1))?;
+//! // A drive that takes 100 us a request, for a job that has one outstanding.
+//! let mut now = Time::ZERO;
+//! while let Next::Issue(io) = player.next(now)? {
+//!     now += Time::from_us(100);
+//!     player.complete(now, io.id);
+//! }
+//! assert_eq!(player.next(now)?, Next::Finished);
+//! assert_eq!(player.progress().completed, 256);
+//! # Ok::<(), workload::Error>(())
+//! ```
 
+pub mod dist;
+mod error;
+pub mod fio;
+mod layout;
+mod nearest;
+mod player;
 pub mod trace;
+mod workload;
+
+pub use error::{Beyond as BeyondError, Error};
+pub use player::{Beyond, Io, Next, Options, Player, Progress, Replay};
+pub use workload::{JobInfo, Workload};

@@ -8,7 +8,7 @@ from nandram.capture.tables import Description, Process
 
 
 def _bound(call: Call) -> Description:
-    assert isinstance(call.bound, Description)
+    assert call.bound is not None
     return call.bound
 
 
@@ -45,6 +45,7 @@ def _read_at_with_flags(state: State, process: Process, call: Call) -> None:
 def _put(
     state: State,
     call: Call,
+    description: Description,
     offset: int | None,
     *,
     append: bool = False,
@@ -52,7 +53,6 @@ def _put(
     sync: str | None = None,
 ) -> None:
     """Record a write at `offset`, or at the current one, or at the end of a file opened to append."""
-    description = _bound(call)
     file = description.file
     length = _count(call)
     if file is None or length == 0:
@@ -72,14 +72,14 @@ def _put(
 
 
 def _write(state: State, _process: Process, call: Call) -> None:
-    _put(state, call, None)
+    _put(state, call, _bound(call), None)
 
 
 def _write_at(state: State, _process: Process, call: Call) -> None:
     """pwrite64, pwritev: the offset is the last argument."""
     offset = number(call.arguments.rpartition(", ")[2])
     if offset is not None:
-        _put(state, call, offset)
+        _put(state, call, _bound(call), offset)
 
 
 def _write_at_with_flags(state: State, _process: Process, call: Call) -> None:
@@ -92,6 +92,7 @@ def _write_at_with_flags(state: State, _process: Process, call: Call) -> None:
         _put(
             state,
             call,
+            _bound(call),
             None if offset == -1 else offset,
             append="RWF_APPEND" in given,
             overwrite="RWF_NOAPPEND" in given,
@@ -144,8 +145,7 @@ def _copy(state: State, call: Call, source: Description, from_: str, target: Des
         if offset is None:
             source.offset_bytes += length
     if target.file is not None:
-        call.bound = target
-        _put(state, call, pointed(to))
+        _put(state, call, target, pointed(to))
 
 
 def _copy_range(state: State, process: Process, call: Call) -> None:

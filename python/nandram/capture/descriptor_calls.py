@@ -3,7 +3,7 @@
 from nandram.capture.arguments import descriptor, fields, flags, number, split, unescape
 from nandram.capture.lines import Call
 from nandram.capture.state import State
-from nandram.capture.tables import Description, Folder, Process
+from nandram.capture.tables import Folder, Process
 
 
 def _open(state: State, process: Process, call: Call) -> None:
@@ -36,14 +36,14 @@ def _open(state: State, process: Process, call: Call) -> None:
 
 def _duplicate(state: State, process: Process, call: Call) -> None:
     """dup, dup2, dup3."""
-    assert isinstance(call.bound, Description)
+    assert call.bound is not None
     assert call.value is not None
     if process.descriptors.open.get(call.value) is not call.bound:
         state.install(process, call.value, call.bound, on_exec="O_CLOEXEC" in call.arguments)
 
 
 def _fcntl(state: State, process: Process, call: Call) -> None:
-    assert isinstance(call.bound, Description)
+    assert call.bound is not None
     assert call.value is not None
     parts = split(call.arguments)
     command = parts[1] if len(parts) > 1 else ""

@@ -7,10 +7,11 @@ So each call is reported twice, as it begins and as it ends.
 
 import re
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from enum import Enum, auto
 
 from nandram.capture.arguments import close_parenthesis
+from nandram.capture.tables import Description
 
 
 class Moment(Enum):
@@ -20,6 +21,8 @@ class Moment(Enum):
     """A call began; its arguments may be incomplete."""
     END = auto()
     """A call ended; its arguments and its result are complete."""
+    ABANDONED = auto()
+    """A call that began will not end: its thread is going."""
     EXIT = auto()
     """The thread is gone."""
     SUPERSEDED = auto()
@@ -43,8 +46,8 @@ class Call:
     """The result; None if the call failed, or never returned."""
     path: str | None = None
     """What the returned descriptor is open on, still escaped, if the result is a descriptor."""
-    bound: object = field(default=None)
-    """What the call's first descriptor meant when the call began; the reader of the calls keeps it here."""
+    bound: Description | None = None
+    """What the call's first descriptor meant when the call began; the recorder sets it."""
 
 
 Event = tuple[Moment, Call]
@@ -81,10 +84,14 @@ def events(lines: Iterable[str]) -> Iterator[Event]:
             pending = unfinished.pop(pid, None)
             superseded = _SUPERSEDED.match(body)
             if superseded is None:
+                if pending is not None:
+                    yield Moment.ABANDONED, pending
                 yield Moment.EXIT, Call(pid, at_us, "", body)
                 continue
             leader = int(superseded[1])
-            # The call returns in the leader, whatever the leader itself was doing.
+            if leader in unfinished:
+                yield Moment.ABANDONED, unfinished.pop(leader)
+            # The call to execve returns in the leader.
             if pending is not None:
                 pending.pid = leader
                 unfinished[leader] = pending

@@ -3,7 +3,7 @@
 from nandram.capture.arguments import fields, number, split, unescape
 from nandram.capture.lines import Call
 from nandram.capture.state import State
-from nandram.capture.tables import Description, Process
+from nandram.capture.tables import Process
 
 
 def _unlink(state: State, process: Process, call: Call) -> None:
@@ -47,14 +47,14 @@ def _truncate(state: State, process: Process, call: Call) -> None:
 
 
 def _ftruncate(state: State, _process: Process, call: Call) -> None:
-    assert isinstance(call.bound, Description)
+    assert call.bound is not None
     size = number(split(call.arguments)[1])
     if call.bound.file is not None and size is not None:
         state.truncate(call.at_us, call.bound.file, size)
 
 
 def _fallocate(state: State, _process: Process, call: Call) -> None:
-    assert isinstance(call.bound, Description)
+    assert call.bound is not None
     file = call.bound.file
     parts = split(call.arguments)
     offset, length = number(parts[2]), number(parts[3])
@@ -99,7 +99,7 @@ def _chdir(state: State, process: Process, call: Call) -> None:
 
 
 def _fchdir(_state: State, process: Process, call: Call) -> None:
-    assert isinstance(call.bound, Description)
+    assert call.bound is not None
     if call.bound.shown:
         process.folder.path = unescape(call.bound.shown)
 

@@ -71,7 +71,9 @@ def record(
                     handler(state, state.process(call.pid), call)
             if call.name in _STARTS:
                 state.clones.pop(call.pid, None)
-            state.order.end(call.pid)
+            _end(state, call)
+        elif moment is Moment.ABANDONED:
+            _end(state, call)
         elif moment is Moment.UNKNOWN:
             state.notes.unknown_lines += 1
         else:
@@ -85,8 +87,8 @@ def _begin(state: State, call: Call) -> None:
     name = call.name
     process = state.process(call.pid)
     if name in _OF_A_DESCRIPTOR:
-        description = state.bind(process, call.arguments)
-        call.bound = description
+        description = call.bound = state.bind(process, call.arguments)
+        description.references += 1  # the call keeps it open, whoever closes the descriptor meanwhile
         if description.file is not None:
             state.order.begin(call.pid, call.at_us)
     elif name in _STARTS:
@@ -95,3 +97,9 @@ def _begin(state: State, call: Call) -> None:
         state.order.begin(call.pid, call.at_us)
         if name == "close":
             descriptor_calls.close(state, process, call)
+
+
+def _end(state: State, call: Call) -> None:
+    if call.bound is not None:
+        state.release(call.bound)
+    state.order.end(call.pid)

@@ -132,7 +132,7 @@ class State:
         process.descriptors.users -= 1
         if process.descriptors.users == 0:
             for description in process.descriptors.open.values():
-                self._drop(description)
+                self.release(description)
 
     def finish(self) -> None:
         """The log ended: learn the sizes that it did not say, and hand on what waits."""
@@ -171,9 +171,10 @@ class State:
         description = process.descriptors.open.pop(number, None)
         process.descriptors.close_on_exec.discard(number)
         if description is not None:
-            self._drop(description)
+            self.release(description)
 
-    def _drop(self, description: Description) -> None:
+    def release(self, description: Description) -> None:
+        """Drop one reference to an open description."""
         description.references -= 1
         file = description.file
         if description.references > 0 or file is None:

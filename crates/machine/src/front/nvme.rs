@@ -1,6 +1,6 @@
 //! NVMe over PCI Express.
 
-use device::{Completion, Posted};
+use device::{Completion, Ended};
 use host::{Delivery, Entry, Submission};
 use link::pcie::SUBMISSION;
 use link::{Direction, Link};
@@ -66,13 +66,10 @@ impl Nvme {
     /// so that nothing overtakes.
     #[inline]
     fn hand_over(&mut self, now: Time, queue: u16, submission: Submission, s: &mut impl Schedule<Event>) {
-        let Submission { cid, at, prompt } = submission;
+        let Submission { cid, at, prompt, request } = submission;
         if self.ringing == 0 && self.device.at_once() {
-            let tail = self.host.enter(queue, cid);
-            let fetch = self.device.fetch_at_once(queue, tail);
             let arrives = self.link.submission(now, at);
-            let entry = self.host.entry(queue, fetch.index);
-            self.device.admit_one(queue, arrives, prompt, entry, &mut device_part(s, self.tracks));
+            self.device.admit_one(queue, arrives, prompt, (cid, request), &mut device_part(s, self.tracks));
         } else {
             self.ringing += 1;
             s.at(DOORBELL, self.link.doorbell(now, at), Event::Doorbell { queue, cid });
@@ -99,6 +96,29 @@ impl Nvme {
     #[inline]
     pub(super) fn handle(&mut self, now: Time, event: Event, s: &mut impl Schedule<Event>, out: &mut Vec<Output>) {
         match event {
+            Event::Device(device::Event::Decoded(tag)) => self.run(tag, out),
+            Event::Host(event) => {
+                if let Some(host::Completed { io, status, submitted }) = self.host.reaped(event) {
+                    out.push(Output::Completed { io, status, submitted });
+                }
+                if self.host.waits(event.queue) {
+                    self.issue(now, event.queue, s);
+                }
+            }
+            Event::Device(device::Event::Arrived(tag)) => out.push(Output::Arrived { tag: Tag(u32::from(tag)) }),
+            Event::HostMemory(id) => out.push(Output::HostMemory { id }),
+            _ => self.step(now, event, s, out),
+        }
+    }
+
+    /// The steps that can often be foreseen.
+    #[inline(never)]
+    fn step(&mut self, now: Time, event: Event, s: &mut impl Schedule<Event>, out: &mut Vec<Output>) {
+        match event {
+            Event::Doorbell { queue, cid } => {
+                self.ringing -= 1;
+                self.ring(now, queue, cid, s);
+            }
             Event::Device(device::Event::Fetched(first)) => {
                 let mut next = Some(first);
                 while let Some(tag) = next {
@@ -113,8 +133,6 @@ impl Nvme {
                 }
             }
             Event::Device(device::Event::Listed(tag)) => self.decode(now, tag, s, out),
-            Event::Device(device::Event::Decoded(tag)) => self.run(tag, out),
-            Event::Device(device::Event::Arrived(tag)) => out.push(Output::Arrived { tag: Tag(u32::from(tag)) }),
             Event::Device(device::Event::Ended(tag)) => {
                 self.device.ended();
                 self.post(now, now, tag, s);
@@ -126,20 +144,7 @@ impl Nvme {
                     self.seen(now, queue, seen);
                 }
             }
-            Event::Host(event) => {
-                if let Some(host::Completed { io, status, submitted }) = self.host.reaped(event) {
-                    out.push(Output::Completed { io, status, submitted });
-                }
-                if self.host.waits(event.queue) {
-                    self.issue(now, event.queue, s);
-                }
-            }
-            Event::Doorbell { queue, cid } => {
-                self.ringing -= 1;
-                self.ring(now, queue, cid, s);
-            }
-            Event::HostMemory(id) => out.push(Output::HostMemory { id }),
-            Event::Issued(_) => unreachable!("an adapter's event on a path without an adapter"),
+            _ => unreachable!("{event:?} on the path of NVMe"),
         }
     }
 
@@ -182,24 +187,36 @@ impl Nvme {
     /// command.
     #[inline]
     fn post(&mut self, now: Time, at: Time, tag: u16, s: &mut impl Schedule<Event>) {
-        let Posted { queue, index, entry, interrupt } = self.device.post(at, tag, &mut device_part(s, self.tracks));
-        let (visible, message) = self.link.completion(now, at, interrupt);
-        let interrupt = interrupt.then_some(message);
-        let Completion { cid, sq_head, phase, status } = entry;
-        let entry = Entry { cid, sq_head, phase, status };
-        let delivery = Delivery { queue, index, entry, visible, interrupt };
-        let seen = self.host.completion(now, delivery, &mut host_part(s));
-        self.seen(now, queue, seen);
+        let ended = self.device.release(at, tag, &mut device_part(s, self.tracks));
+        let arrives = self.link.completion(now, at, ended.interrupt);
+        let command = (ended.queue, ended.cid);
+        if self.device.posts_at_once()
+            && self.host.complete_at_once(now, command, ended.status, arrives, &mut host_part(s))
+        {
+            self.link.head(now);
+        } else {
+            self.queue(now, ended, arrives, s);
+        }
         if self.device.waits() {
             self.fetch(now, s);
         }
     }
 
+    /// The completion queue entry and the interrupt arrive.
+    #[inline(never)]
+    fn queue(&mut self, now: Time, ended: Ended, (visible, message): (Time, Time), s: &mut impl Schedule<Event>) {
+        let (queue, interrupt) = (ended.queue, ended.interrupt.then_some(message));
+        let (index, Completion { cid, sq_head, phase, status }) = self.device.post(ended);
+        let entry = Entry { cid, sq_head, phase, status };
+        let delivery = Delivery { queue, index, entry, visible, interrupt };
+        let seen = self.host.completion(now, delivery, &mut host_part(s));
+        self.seen(now, queue, seen);
+    }
+
     /// The driver has taken completions and writes the queue's head doorbell.
-    #[inline]
-    fn seen(&mut self, now: Time, queue: u16, seen: Option<host::nvme::Seen>) {
-        if let Some(host::nvme::Seen { head, at }) = seen {
-            self.link.doorbell(now, at);
+    fn seen(&mut self, now: Time, queue: u16, seen: Option<u16>) {
+        if let Some(head) = seen {
+            self.link.head(now);
             self.device.seen(queue, head);
         }
     }

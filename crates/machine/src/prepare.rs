@@ -1,0 +1,275 @@
+//! The state of a drive before a run: erased, filled, overwritten until it is in steady state, or laid out so.
+//!
+//! A prepared drive is a flash and nothing else: it is always switched off and mounted before it is used, so that a
+//! drive prepared now and one prepared last week and read from disk run alike.
+
+use std::fmt;
+use std::fs::{self, File};
+use std::io::{BufReader, BufWriter};
+use std::path::{Path, PathBuf};
+
+use ftl::config::ConfigError;
+use media::{Op, Request};
+use nand::{Order, PayloadKind, Store, UnitWrite};
+use sha2::{Digest, Sha256};
+use sim::Streams;
+
+use crate::compose::Parts;
+use crate::fast::Fast;
+use crate::system::System;
+
+/// What is done to a drive before a run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Preparation {
+    /// Nothing: it is as it left the factory.
+    Erased,
+    /// All of it is written once, in order.
+    Filled,
+    /// It is filled, then overwritten at random in mapping units until write amplification settles.
+    Overwritten,
+    /// It is laid out as [`Preparation::Overwritten`] would leave it, from theory, in the time it takes to write it once.
+    Steady,
+}
+
+impl Preparation {
+    /// Names, as users write them.
+    pub const NAMES: [(&'static str, Preparation); 4] = [
+        ("none", Preparation::Erased),
+        ("fill", Preparation::Filled),
+        ("random", Preparation::Overwritten),
+        ("steady", Preparation::Steady),
+    ];
+}
+
+impl fmt::Display for Preparation {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (name, _) = Self::NAMES.iter().find(|(_, p)| p == self).expect("every preparation has a name");
+        f.write_str(name)
+    }
+}
+
+/// Why a drive could not be prepared.
+#[derive(Debug, thiserror::Error)]
+pub enum PrepareError {
+    /// The parts do not fit together, or leave no steady state.
+    #[error(transparent)]
+    Config(#[from] ConfigError),
+    /// The translation layer ran out of usable flash.
+    #[error("the drive took no more writes while it was prepared: too many of its blocks are bad")]
+    NoSpace,
+}
+
+/// How a drive was prepared.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Prepared {
+    /// What was done.
+    pub preparation: Preparation,
+    /// It was read from disk, where an earlier run had left it.
+    pub restored: bool,
+    /// Units overwritten at random, for each unit of the drive.
+    pub passes: f64,
+    /// Write amplification at the end, as counted (overwritten) or as theory has it (steady).
+    pub write_amplification: Option<f64>,
+    /// Theory does not cover the collection policy; greedy's was taken.
+    pub approximate: bool,
+}
+
+/// Prepares flash for `parts`. With a `cache` folder, what was prepared before is read from there, and what is prepared
+/// now is left there.
+///
+/// # Errors
+/// If the parts do not fit together, or the drive runs out of usable blocks. A cache that cannot be read or written is
+/// no error: the drive is prepared anew.
+pub fn prepare(
+    system: &System,
+    parts: &Parts,
+    preparation: Preparation,
+    streams: &Streams,
+    cache: Option<&Path>,
+) -> Result<(Store, Prepared), PrepareError> {
+    let image = cache.filter(|_| preparation != Preparation::Erased).map(|folder| {
+        let payload = match parts.nand.payload {
+            PayloadKind::None => "none",
+            PayloadKind::Stamp => "stamp",
+            PayloadKind::Bytes => "bytes",
+        };
+        let of = format!(
+            "{}\n{preparation}\n{}\n{payload}\n{}",
+            system.hash_of(&["flash", "ftl", "device"]),
+            streams.seed(),
+            env!("CARGO_PKG_VERSION")
+        );
+        let hash: String = Sha256::digest(of).iter().map(|byte| format!("{byte:02x}")).collect();
+        folder.join(format!("drive-{}.zst", &hash[..32]))
+    });
+    if let Some((store, prepared)) = image.as_deref().and_then(|path| restore(path, parts, preparation)) {
+        return Ok((store, prepared));
+    }
+    let (store, prepared) = prepare_anew(parts, preparation, streams)?;
+    if let Some(path) = image {
+        save(&path, &store, &prepared);
+    }
+    Ok((store, prepared))
+}
+
+fn prepare_anew(
+    parts: &Parts,
+    preparation: Preparation,
+    streams: &Streams,
+) -> Result<(Store, Prepared), PrepareError> {
+    let mut prepared =
+        Prepared { preparation, restored: false, passes: 0.0, write_amplification: None, approximate: false };
+    let store = parts.erased_store(streams);
+    let store = match preparation {
+        Preparation::Erased => store,
+        Preparation::Filled => fill(parts, store, streams)?,
+        Preparation::Overwritten => {
+            let store = fill(parts, store, streams)?;
+            overwrite(parts, store, streams, &mut prepared)?
+        }
+        Preparation::Steady => lay_out(parts, store, streams, &mut prepared)?,
+    };
+    Ok((store, prepared))
+}
+
+/// Writes all of the drive in order.
+fn fill(parts: &Parts, store: Store, streams: &Streams) -> Result<Store, PrepareError> {
+    let (nand, mut ftl, _) = parts.mount(store, streams)?;
+    let mut store = nand.into_store();
+    let mut fast = Fast::new(&mut ftl, &mut store);
+    let unit = u64::from(parts.nand.geometry.unit_bytes);
+    let step = unit * u64::from(parts.ftl.buffers.write.clamp(1, 128));
+    let end = unit * u64::from(parts.ftl.user_units);
+    let mut at = 0;
+    while at < end {
+        write(&mut fast, at, step.min(end - at))?;
+        at += step;
+    }
+    flush(&mut fast)?;
+    Ok(store)
+}
+
+fn write(fast: &mut Fast<'_>, offset: u64, bytes: u64) -> Result<(), PrepareError> {
+    match fast.request(Request::new(Op::Write, offset, bytes)) {
+        media::Status::Ok => Ok(()),
+        _ => Err(PrepareError::NoSpace),
+    }
+}
+
+fn flush(fast: &mut Fast<'_>) -> Result<(), PrepareError> {
+    match fast.request(Request::flush()) {
+        media::Status::Ok => Ok(()),
+        _ => Err(PrepareError::NoSpace),
+    }
+}
+
+/// Most passes over the drive before what has not settled is taken as it is.
+const PASSES_MAX: u32 = 40;
+/// Write amplification has settled when two windows of this part of a pass differ by less than this part of it.
+const WINDOW: u32 = 2;
+const SETTLED: f64 = 0.005;
+
+/// Overwrites units at random until write amplification settles.
+fn overwrite(
+    parts: &Parts,
+    store: Store,
+    streams: &Streams,
+    prepared: &mut Prepared,
+) -> Result<Store, PrepareError> {
+    let (nand, mut ftl, _) = parts.mount(store, streams)?;
+    let mut store = nand.into_store();
+    let mut fast = Fast::new(&mut ftl, &mut store);
+    let mut rng = streams.stream("prepare.overwrite");
+    let (unit, units) = (u64::from(parts.nand.geometry.unit_bytes), u64::from(parts.ftl.user_units));
+    let window = (units / u64::from(WINDOW)).max(1);
+    let (mut last, mut before) = (0.0, (0, 0));
+    for pass in 1..=PASSES_MAX * WINDOW {
+        for _ in 0..window {
+            write(&mut fast, rng.below(units) * unit, unit)?;
+        }
+        let stats = fast.ftl().stats();
+        let all = stats.programmed_host + stats.programmed_copy + stats.programmed_system + stats.programmed_padding;
+        let now = (all, stats.programmed_host);
+        let amplification = (now.0 - before.0) as f64 / (now.1 - before.1).max(1) as f64;
+        before = now;
+        prepared.passes = f64::from(pass) / f64::from(WINDOW);
+        prepared.write_amplification = Some(amplification);
+        if pass > 2 * WINDOW && (amplification / last - 1.0_f64).abs() < SETTLED {
+            break;
+        }
+        last = amplification;
+    }
+    flush(&mut fast)?;
+    Ok(store)
+}
+
+/// Writes the flash as a long run of random overwrites would have left it.
+fn lay_out(
+    parts: &Parts,
+    mut store: Store,
+    streams: &Streams,
+    prepared: &mut Prepared,
+) -> Result<Store, PrepareError> {
+    assert_eq!(parts.nand.order, Order::InOrder, "laid out in order");
+    let bad: Vec<bool> = store.blocks().map(|block| block.bad).collect();
+    let g = parts.nand.geometry;
+    let number = |die: u16, plane: u32, block: u32| {
+        (die as usize * g.planes as usize + plane as usize) * g.blocks as usize + block as usize
+    };
+    let mut units = Vec::new();
+    let aged = ftl::aged::write(
+        &parts.ftl,
+        streams,
+        |die, plane, block| !bad[number(die, plane, block)],
+        |page, sequence, logical| {
+            units.clear();
+            units.extend(logical.iter().map(|logical| UnitWrite { logical: *logical, buffer: 0, lost: false }));
+            store.program(page, sequence, false, &units);
+        },
+    )?;
+    prepared.write_amplification = Some(aged.write_amplification);
+    prepared.approximate = aged.approximate;
+    Ok(store)
+}
+
+/// A prepared drive from disk; `None` if it is not there, or is not whole.
+fn restore(path: &Path, parts: &Parts, preparation: Preparation) -> Option<(Store, Prepared)> {
+    let mut stream = zstd::Decoder::new(BufReader::new(File::open(path).ok()?)).ok()?;
+    let mut head = [0u8; 17];
+    std::io::Read::read_exact(&mut stream, &mut head).ok()?;
+    let float = |at: usize| head[at..at + 8].try_into().map(f64::from_le_bytes).ok();
+    let store = Store::load(&mut stream, parts.nand.buffers).ok()?;
+    let (passes, amplification) = (float(0)?, float(8)?);
+    let same = store.geometry() == &parts.nand.geometry && store.payload() == parts.nand.payload;
+    same.then_some((
+        store,
+        Prepared {
+            preparation,
+            restored: true,
+            passes,
+            write_amplification: (!amplification.is_nan()).then_some(amplification),
+            approximate: head[16] != 0,
+        },
+    ))
+}
+
+/// Leaves a prepared drive on disk. It is written beside its place and then moved there, so that no reader finds half.
+fn save(path: &Path, store: &Store, prepared: &Prepared) {
+    let write = || -> std::io::Result<()> {
+        if let Some(folder) = path.parent() {
+            fs::create_dir_all(folder)?;
+        }
+        let beside = PathBuf::from(format!("{}.{}", path.display(), std::process::id()));
+        let mut stream = zstd::Encoder::new(BufWriter::new(File::create(&beside)?), 1)?;
+        let mut head = Vec::with_capacity(17);
+        head.extend(prepared.passes.to_le_bytes());
+        head.extend(prepared.write_amplification.unwrap_or(f64::NAN).to_le_bytes());
+        head.push(u8::from(prepared.approximate));
+        std::io::Write::write_all(&mut stream, &head)?;
+        store.save(&mut stream)?;
+        stream.finish()?.into_inner().map_err(std::io::IntoInnerError::into_error)?.sync_all()?;
+        fs::rename(&beside, path)
+    };
+    // A cache that cannot be written costs time, not truth.
+    let _ = write();
+}

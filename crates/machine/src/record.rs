@@ -1,0 +1,311 @@
+//! What is measured of a run: latencies, throughput over time, and where the warm-up ends.
+//!
+//! Latencies are kept in windows of simulated time, so that a warm-up can be cut off afterwards: 64 of them, merged in
+//! pairs when they run out.
+
+use media::{Op, Status};
+use sim::{Compact, Histogram, Time};
+
+/// Windows kept; when all are used, pairs are merged and each is twice as long.
+const WINDOWS: usize = 64;
+const FIRST_WINDOW: Time = Time::from_us(100);
+
+/// Which of a job's requests.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Direction {
+    /// Reads.
+    Read,
+    /// Writes.
+    Write,
+    /// Trims.
+    Trim,
+    /// Flushes.
+    Sync,
+}
+
+impl Direction {
+    /// All of them.
+    pub const ALL: [Direction; 4] = [Direction::Read, Direction::Write, Direction::Trim, Direction::Sync];
+
+    /// Of a request.
+    #[inline]
+    pub const fn of(op: Op) -> Direction {
+        match op {
+            Op::Read => Direction::Read,
+            Op::Write => Direction::Write,
+            Op::Trim => Direction::Trim,
+            Op::Flush => Direction::Sync,
+        }
+    }
+}
+
+/// Latencies of some requests: submission, completion, and both together (with the wait before submission).
+#[derive(Clone, Debug, Default)]
+pub struct Latencies {
+    /// From the request's issue to the doorbell.
+    pub submission: Histogram,
+    /// From the doorbell to the program's knowing.
+    pub completion: Histogram,
+    /// From the request's arrival to the program's knowing.
+    pub total: Histogram,
+}
+
+/// One window: what ended in it.
+#[derive(Clone, Debug, Default)]
+struct Window {
+    ios: u64,
+    bytes: u64,
+    errors: u64,
+    submission: Compact,
+    completion: Compact,
+    total: Compact,
+}
+
+impl Window {
+    fn merge(&mut self, other: &Window) {
+        self.ios += other.ios;
+        self.bytes += other.bytes;
+        self.errors += other.errors;
+        self.submission.merge(&other.submission);
+        self.completion.merge(&other.completion);
+        self.total.merge(&other.total);
+    }
+}
+
+/// A job's requests of one direction: the windows that ended, and the one that has not.
+#[derive(Clone, Debug, Default)]
+struct Series {
+    windows: Vec<Window>,
+    open: Option<Box<Open>>,
+}
+
+#[derive(Clone, Debug, Default)]
+struct Open {
+    ios: u64,
+    bytes: u64,
+    errors: u64,
+    latencies: Latencies,
+}
+
+impl Series {
+    /// Ends the open window, which is number `index`.
+    fn end(&mut self, index: usize) {
+        let Some(open) = &mut self.open else { return };
+        if open.ios == 0 {
+            return;
+        }
+        self.windows.resize_with(index, Window::default);
+        self.windows.push(Window {
+            ios: std::mem::take(&mut open.ios),
+            bytes: std::mem::take(&mut open.bytes),
+            errors: std::mem::take(&mut open.errors),
+            submission: open.latencies.submission.take(),
+            completion: open.latencies.completion.take(),
+            total: open.latencies.total.take(),
+        });
+    }
+}
+
+/// What a job did in one direction, the warm-up left out.
+#[derive(Clone, Debug, Default)]
+pub struct Totals {
+    /// Requests that ended.
+    pub ios: u64,
+    /// Their bytes.
+    pub bytes: u64,
+    /// Of them, those that ended badly.
+    pub errors: u64,
+    /// Their latencies.
+    pub latencies: Latencies,
+}
+
+/// A point of throughput over time.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Point {
+    /// End of the window.
+    pub at: Time,
+    /// Its length.
+    pub span: Time,
+    /// Requests that ended in it.
+    pub ios: u64,
+    /// Their bytes.
+    pub bytes: u64,
+    /// Mean of their latencies in ns; 0 without any.
+    pub mean_ns: f64,
+}
+
+/// A run's recorder.
+pub struct Recorder {
+    jobs: Vec<[Series; 4]>,
+    window: Time,
+    /// Number of the window that time is in, and when it ends.
+    index: usize,
+    ends: Time,
+    /// First and last time at which anything was measured, a job.
+    spans: Vec<Option<(Time, Time)>>,
+}
+
+impl Recorder {
+    /// A recorder for `jobs` jobs.
+    pub fn new(jobs: usize) -> Recorder {
+        Recorder {
+            jobs: (0..jobs).map(|_| Default::default()).collect(),
+            window: FIRST_WINDOW,
+            index: 0,
+            ends: FIRST_WINDOW,
+            spans: vec![None; jobs],
+        }
+    }
+
+    /// A request of `job` is issued.
+    #[inline]
+    pub fn issued(&mut self, job: u16, at: Time) {
+        let span = &mut self.spans[job as usize];
+        if span.is_none() {
+            *span = Some((at, at));
+        }
+    }
+
+    /// A request has ended.
+    #[inline]
+    pub fn ended(&mut self, io: &Ended) {
+        if io.at >= self.ends {
+            self.advance(io.at);
+        }
+        if let Some((_, last)) = &mut self.spans[io.job as usize] {
+            *last = io.at;
+        }
+        let series = &mut self.jobs[io.job as usize][Direction::of(io.op) as usize];
+        let open = series.open.get_or_insert_default();
+        open.ios += 1;
+        open.bytes += io.bytes;
+        open.errors += u64::from(io.status != Status::Ok);
+        open.latencies.submission.record(io.submitted - io.issued);
+        open.latencies.completion.record(io.at - io.submitted);
+        open.latencies.total.record(io.at - io.due);
+    }
+
+    /// Nothing more comes: ends the last window. To be called before anything is asked.
+    pub fn finish(&mut self) {
+        for series in self.jobs.iter_mut().flatten() {
+            series.end(self.index);
+        }
+    }
+
+    #[cold]
+    fn advance(&mut self, now: Time) {
+        self.finish();
+        while now >= self.ends {
+            if self.index + 1 < WINDOWS {
+                self.index += 1;
+                self.ends += self.window;
+                continue;
+            }
+            for series in self.jobs.iter_mut().flatten() {
+                let windows = std::mem::take(&mut series.windows);
+                let mut pairs = windows.into_iter();
+                while let Some(mut first) = pairs.next() {
+                    if let Some(second) = pairs.next() {
+                        first.merge(&second);
+                    }
+                    series.windows.push(first);
+                }
+            }
+            self.window = self.window * 2;
+            self.index = WINDOWS / 2;
+            self.ends = self.window * (self.index as u64 + 1);
+        }
+    }
+
+    /// Where the warm-up ends by the rule MSER-5 (White, 1997) over the windows' mean latencies: the cut, in the first
+    /// half, that makes the standard error of what is left least. `None` if there are too few windows to tell.
+    pub fn warm_up(&self) -> Option<Time> {
+        let points = self.points();
+        if points.len() < 20 {
+            return None;
+        }
+        let mean = |points: &[Point]| points.iter().map(|p| p.mean_ns).sum::<f64>() / points.len() as f64;
+        // The last window is short, and what ends in it is what was slow.
+        let points = &points[..points.len() - 1];
+        let error = |cut: usize| {
+            let rest = &points[cut..];
+            let m = mean(rest);
+            rest.iter().map(|p| (p.mean_ns - m) * (p.mean_ns - m)).sum::<f64>() / (rest.len() * rest.len()) as f64
+        };
+        let best = (0..points.len() / 2).min_by(|a, b| error(*a).total_cmp(&error(*b)))?;
+        Some(if best == 0 { Time::ZERO } else { points[best - 1].at })
+    }
+
+    /// Throughput and latency over time: a point a window, all jobs and directions together.
+    pub fn points(&self) -> Vec<Point> {
+        self.points_of(|_, _| true)
+    }
+
+    /// The same of one job and direction.
+    pub fn job_points(&self, job: usize, direction: Direction) -> Vec<Point> {
+        self.points_of(|j, d| j == job && d == direction as usize)
+    }
+
+    fn points_of(&self, wanted: impl Fn(usize, usize) -> bool) -> Vec<Point> {
+        let used = self.jobs.iter().flatten().map(|s| s.windows.len()).max().unwrap_or(0);
+        let mut points = Vec::with_capacity(used);
+        for index in 0..used {
+            let (mut ios, mut bytes, mut sum) = (0, 0, 0u128);
+            for (job, all) in self.jobs.iter().enumerate() {
+                for (direction, series) in all.iter().enumerate() {
+                    if let Some(window) = series.windows.get(index).filter(|_| wanted(job, direction)) {
+                        ios += window.ios;
+                        bytes += window.bytes;
+                        sum += window.total.sum_ps();
+                    }
+                }
+            }
+            let mean_ns = if ios == 0 { 0.0 } else { sum as f64 / 1e3 / ios as f64 };
+            points.push(Point { at: self.window * (index as u64 + 1), span: self.window, ios, bytes, mean_ns });
+        }
+        points
+    }
+
+    /// What `job` did in `direction` after `from`, which is the end of a window or zero.
+    pub fn totals(&self, job: usize, direction: Direction, from: Time) -> Totals {
+        let mut totals = Totals::default();
+        for (index, window) in self.jobs[job][direction as usize].windows.iter().enumerate() {
+            if self.window * (index as u64) < from {
+                continue;
+            }
+            totals.ios += window.ios;
+            totals.bytes += window.bytes;
+            totals.errors += window.errors;
+            totals.latencies.submission.merge_compact(&window.submission);
+            totals.latencies.completion.merge_compact(&window.completion);
+            totals.latencies.total.merge_compact(&window.total);
+        }
+        totals
+    }
+
+    /// Time from `job`'s first request to its last end, what lies before `from` left out.
+    pub fn runtime(&self, job: usize, from: Time) -> Time {
+        self.spans[job].map_or(Time::ZERO, |(first, last)| last.saturating_sub(first.max(from)))
+    }
+}
+
+/// A request that ended, for the recorder.
+#[derive(Clone, Copy, Debug)]
+pub struct Ended {
+    /// Its job.
+    pub job: u16,
+    /// What it was.
+    pub op: Op,
+    /// Its bytes.
+    pub bytes: u64,
+    /// How it ended.
+    pub status: Status,
+    /// When it arrived.
+    pub due: Time,
+    /// When it was issued.
+    pub issued: Time,
+    /// When the driver rang the doorbell.
+    pub submitted: Time,
+    /// When the program knew.
+    pub at: Time,
+}

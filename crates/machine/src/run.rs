@@ -1,0 +1,259 @@
+//! A run: a workload played on a machine, and what came of it.
+
+use std::path::PathBuf;
+
+use ftl::MountReport;
+use ftl::config::ConfigError;
+use media::{Op, Request};
+use nand::PayloadKind;
+use sim::{Streams, Time};
+use workload::{Beyond, Io, JobInfo, Next, Options, Player, Replay, Workload};
+
+use crate::compose::Parts;
+use crate::machine::{Completion, Machine};
+use crate::prepare::{Preparation, PrepareError, Prepared, prepare};
+use crate::record::{Ended, Recorder};
+use crate::system::System;
+
+/// What is cut off the beginning of a run's statistics.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum WarmUp {
+    /// For generated workloads what MSER-5 finds; nothing where a job has a `ramp_time` of its own, or of a trace.
+    Detect,
+    /// Nothing.
+    Keep,
+    /// So much.
+    Cut(Time),
+}
+
+/// How a run is made.
+#[derive(Clone, Debug)]
+pub struct RunOptions {
+    /// Seed of every random stream.
+    pub seed: u64,
+    /// Payload that is kept and checked.
+    pub payload: PayloadKind,
+    /// Most spans of the timeline, if one is kept.
+    pub timeline: Option<usize>,
+    /// How traces keep time.
+    pub replay: Replay,
+    /// What becomes of a trace's addresses beyond the drive.
+    pub beyond: Beyond,
+    /// State of the drive at the start.
+    pub preparation: Preparation,
+    /// Folder in which prepared drives are kept.
+    pub cache: Option<PathBuf>,
+    /// What is cut off the beginning.
+    pub warm_up: WarmUp,
+}
+
+impl Default for RunOptions {
+    fn default() -> RunOptions {
+        RunOptions {
+            seed: 1,
+            payload: PayloadKind::None,
+            timeline: None,
+            replay: Replay::OpenLoop,
+            beyond: Beyond::Error,
+            preparation: Preparation::Erased,
+            cache: None,
+            warm_up: WarmUp::Detect,
+        }
+    }
+}
+
+/// Why a run did not take place, or not to its end.
+#[derive(Debug, thiserror::Error)]
+pub enum RunError {
+    /// The parts do not fit together.
+    #[error(transparent)]
+    Config(#[from] ConfigError),
+    /// The drive could not be prepared.
+    #[error(transparent)]
+    Prepare(#[from] PrepareError),
+    /// The workload cannot be played, or not on this drive.
+    #[error(transparent)]
+    Workload(#[from] workload::Error),
+    /// Whoever watched it asked for its end.
+    #[error("interrupted")]
+    Interrupted,
+}
+
+/// How far a run is.
+#[derive(Clone, Copy, Debug)]
+pub struct Progress {
+    /// Part that is done, 0 to 1.
+    pub fraction: f64,
+    /// Simulated time.
+    pub now: Time,
+    /// Requests that have ended.
+    pub done: u64,
+}
+
+/// A run that ended.
+pub struct Outcome {
+    /// The machine as the run left it.
+    pub machine: Machine,
+    /// What was measured.
+    pub recorder: Recorder,
+    /// The jobs, in the recorder's order.
+    pub jobs: Vec<JobInfo>,
+    /// How the drive was prepared.
+    pub prepared: Prepared,
+    /// What the translation layer found when it was switched on.
+    pub mounted: MountReport,
+    /// When the last request ended.
+    pub end: Time,
+    /// What is cut off the statistics, up to here.
+    pub warm_up: Time,
+    /// It was found by MSER-5, and not said.
+    pub warm_up_detected: bool,
+    /// Remarks on the workload that its reader should see.
+    pub notes: Vec<String>,
+    /// Requests that ended.
+    pub requests: u64,
+}
+
+/// Requests between two calls of the watcher.
+const WATCH_EVERY: u64 = 1 << 14;
+
+/// Plays `workload` on the machine that `system` describes. `watch` is told how far it is, and says whether to go on.
+///
+/// # Errors
+/// If the parts do not fit together, the workload does not fit the drive, or a trace cannot be read to its end.
+///
+/// # Panics
+/// If the model breaks one of its own invariants.
+pub fn run(
+    system: &System,
+    workload: &Workload,
+    options: &RunOptions,
+    watch: &mut dyn FnMut(Progress) -> bool,
+) -> Result<Outcome, RunError> {
+    let streams = Streams::new(options.seed);
+    let parts = Parts::new(system, options.payload)?;
+    let play = Options { capacity: parts.user_bytes, replay: options.replay, beyond: options.beyond };
+    let mut player = Player::new(workload, &play, &streams)?;
+    let (store, prepared) = prepare(system, &parts, options.preparation, &streams, options.cache.as_deref())?;
+    let (nand, ftl, mounted) = parts.mount(store, &streams)?;
+    let mut machine = Machine::new(&parts, ftl, nand);
+    if let Some(limit) = options.timeline {
+        machine.keep_timeline(limit);
+    }
+    let mut recorder = Recorder::new(workload.jobs().len());
+    let mut flight = Flight::new(&mut machine, &mut player, &mut recorder);
+    flight.fly(watch)?;
+    let (end, requests) = (flight.now, flight.done);
+    recorder.finish();
+    let own_ramp = workload.jobs().iter().any(|job| job.options.iter().any(|(key, _)| key == "ramp_time"));
+    let detect = options.warm_up == WarmUp::Detect && !own_ramp && !workload.is_trace();
+    let warm_up = match options.warm_up {
+        WarmUp::Cut(time) => time,
+        WarmUp::Detect if detect => recorder.warm_up().unwrap_or(Time::ZERO),
+        WarmUp::Detect | WarmUp::Keep => Time::ZERO,
+    };
+    Ok(Outcome {
+        machine,
+        recorder,
+        jobs: workload.jobs().to_vec(),
+        prepared,
+        mounted,
+        end,
+        warm_up,
+        warm_up_detected: detect,
+        notes: workload.notes().to_vec(),
+        requests,
+    })
+}
+
+/// A request under way.
+#[derive(Clone, Copy)]
+struct Entry {
+    op: Op,
+    job: u16,
+    measured: bool,
+    bytes: u64,
+    due: Time,
+    issued: Time,
+}
+
+/// A player, a machine and a recorder at work.
+struct Flight<'a> {
+    machine: &'a mut Machine,
+    player: &'a mut Player,
+    recorder: &'a mut Recorder,
+    entries: Vec<Entry>,
+    completions: Vec<Completion>,
+    now: Time,
+    done: u64,
+}
+
+impl<'a> Flight<'a> {
+    fn new(machine: &'a mut Machine, player: &'a mut Player, recorder: &'a mut Recorder) -> Flight<'a> {
+        let (entries, completions) = (Vec::new(), Vec::new());
+        Flight { machine, player, recorder, entries, completions, now: Time::ZERO, done: 0 }
+    }
+
+    fn fly(&mut self, watch: &mut dyn FnMut(Progress) -> bool) -> Result<(), RunError> {
+        let mut watched = 0;
+        loop {
+            let wake = match self.issue()? {
+                Next::Finished => return Ok(()),
+                Next::At(at) => Some(at),
+                _ => None,
+            };
+            if self.machine.advance(wake.unwrap_or(Time::MAX), &mut self.completions) {
+                self.now = self.machine.now();
+                self.take_completions();
+            } else {
+                self.now = wake.expect("requests wait for an end, and nothing is under way");
+            }
+            if self.done >= watched {
+                watched = self.done + WATCH_EVERY;
+                let progress = self.player.progress();
+                if !watch(Progress { fraction: progress.fraction, now: self.now, done: self.done }) {
+                    return Err(RunError::Interrupted);
+                }
+            }
+        }
+    }
+
+    /// Issues what is due; returns why no more is.
+    #[inline]
+    fn issue(&mut self) -> Result<Next, RunError> {
+        loop {
+            match self.player.next(self.now)? {
+                Next::Issue(io) => self.submit(&io),
+                other => return Ok(other),
+            }
+        }
+    }
+
+    #[inline]
+    fn submit(&mut self, io: &Io) {
+        let Request { op, bytes, .. } = io.request;
+        let entry = Entry { op, job: io.job, measured: io.measured, bytes, due: io.due, issued: self.now };
+        let at = io.id as usize;
+        if at < self.entries.len() {
+            self.entries[at] = entry;
+        } else {
+            self.entries.resize(at + 1, entry);
+        }
+        if io.measured {
+            self.recorder.issued(io.job, self.now);
+        }
+        self.machine.submit(self.now, io.id, io.job, io.request);
+    }
+
+    #[inline]
+    fn take_completions(&mut self) {
+        for Completion { io, status, submitted, at } in self.completions.drain(..) {
+            let Entry { op, job, measured, bytes, due, issued } = self.entries[io as usize];
+            self.player.complete(at, io);
+            self.done += 1;
+            if measured {
+                self.recorder.ended(&Ended { job, op, bytes, status, due, issued, submitted, at });
+            }
+        }
+    }
+}

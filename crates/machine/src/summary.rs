@@ -1,0 +1,199 @@
+//! A run in JSON: the jobs as fio's JSON has them, so that its tools read them, and beside them what only a simulator
+//! knows.
+
+use serde_json::{Map, Value, json};
+use sim::{Histogram, Time};
+
+use crate::record::{Direction, Totals};
+use crate::run::Outcome;
+use crate::system::System;
+
+/// Percentiles that fio prints.
+const PERCENTILES: [f64; 17] =
+    [1.0, 5.0, 10.0, 20.0, 30.0, 40.0, 50.0, 60.0, 70.0, 80.0, 90.0, 95.0, 99.0, 99.5, 99.9, 99.95, 99.99];
+
+fn kib(bytes: u64) -> u64 {
+    bytes / 1024
+}
+
+fn spread(h: &Histogram, percentiles: bool) -> Value {
+    let mut all = json!({
+        "min": h.min().ns(),
+        "max": h.max().ns(),
+        "mean": h.mean_ns(),
+        "stddev": h.stddev_ns(),
+        "N": h.count(),
+    });
+    if percentiles && h.count() > 0 {
+        let values: Map<String, Value> =
+            PERCENTILES.iter().map(|p| (format!("{p:.6}"), json!(h.percentile_ns(*p)))).collect();
+        all["percentile"] = Value::Object(values);
+    }
+    all
+}
+
+/// Requests and bytes over `runtime`, as fio's `read` and `write` sections have it.
+fn direction(totals: &Totals, runtime: Time, points: &[crate::record::Point]) -> Value {
+    let seconds = runtime.secs_f64();
+    let rate = |n: u64| if seconds > 0.0 { n as f64 / seconds } else { 0.0 };
+    let bandwidths: Vec<f64> = points.iter().map(|p| p.bytes as f64 / p.span.secs_f64() / 1024.0).collect();
+    let iops: Vec<f64> = points.iter().map(|p| p.ios as f64 / p.span.secs_f64()).collect();
+    let least = |v: &[f64]| v.iter().copied().reduce(f64::min).unwrap_or(0.0);
+    let most = |v: &[f64]| v.iter().copied().reduce(f64::max).unwrap_or(0.0);
+    let mean = |v: &[f64]| if v.is_empty() { 0.0 } else { v.iter().sum::<f64>() / v.len() as f64 };
+    let deviation = |v: &[f64]| {
+        let m = mean(v);
+        if v.is_empty() { 0.0 } else { (v.iter().map(|x| (x - m) * (x - m)).sum::<f64>() / v.len() as f64).sqrt() }
+    };
+    json!({
+        "io_bytes": totals.bytes,
+        "io_kbytes": kib(totals.bytes),
+        "bw_bytes": rate(totals.bytes).round() as u64,
+        "bw": (rate(totals.bytes) / 1024.0).round() as u64,
+        "iops": rate(totals.ios),
+        "runtime": (runtime.ps() + 500_000_000) / 1_000_000_000,
+        "total_ios": totals.ios,
+        "short_ios": 0,
+        "drop_ios": 0,
+        "slat_ns": spread(&totals.latencies.submission, false),
+        "clat_ns": spread(&totals.latencies.completion, true),
+        "lat_ns": spread(&totals.latencies.total, true),
+        "bw_min": least(&bandwidths),
+        "bw_max": most(&bandwidths),
+        "bw_agg": if totals.ios > 0 { 100.0 } else { 0.0 },
+        "bw_mean": mean(&bandwidths),
+        "bw_dev": deviation(&bandwidths),
+        "bw_samples": points.len(),
+        "iops_min": least(&iops),
+        "iops_max": most(&iops),
+        "iops_mean": mean(&iops),
+        "iops_stddev": deviation(&iops),
+        "iops_samples": points.len(),
+    })
+}
+
+fn job(outcome: &Outcome, number: usize) -> Value {
+    let info = &outcome.jobs[number];
+    let (recorder, from) = (&outcome.recorder, outcome.warm_up);
+    let runtime = recorder.runtime(number, from);
+    let of = |d: Direction| recorder.totals(number, d, from);
+    let (read, write, trim, sync) =
+        (of(Direction::Read), of(Direction::Write), of(Direction::Trim), of(Direction::Sync));
+    let points = |d: Direction| {
+        let all = recorder.job_points(number, d);
+        let whole = all.len().saturating_sub(1);
+        all.into_iter().take(whole).filter(|p| p.at > from && p.ios > 0).collect::<Vec<_>>()
+    };
+    let options: Map<String, Value> = info.options.iter().map(|(k, v)| (k.clone(), json!(v))).collect();
+    json!({
+        "jobname": info.name,
+        "groupid": info.group,
+        "error": 0,
+        "eta": 0,
+        "elapsed": outcome.end.ps().div_ceil(1_000_000_000_000),
+        "job options": options,
+        "read": direction(&read, runtime, &points(Direction::Read)),
+        "write": direction(&write, runtime, &points(Direction::Write)),
+        "trim": direction(&trim, runtime, &points(Direction::Trim)),
+        "sync": { "total_ios": sync.ios, "lat_ns": spread(&sync.latencies.total, true) },
+        "job_runtime": (runtime.ps() + 500_000_000) / 1_000_000_000,
+        "total_err": read.errors + write.errors + trim.errors + sync.errors,
+        "first_error": 0,
+    })
+}
+
+/// What the flash, the translation layer and the paths did over the whole run, warm-up included.
+fn inside(system: &System, outcome: &Outcome) -> Value {
+    let machine = &outcome.machine;
+    let (ftl, nand, end) = (machine.ftl(), machine.nand(), outcome.end.max(machine.now()));
+    let stats = ftl.stats();
+    let energy = nand.energy(end);
+    let (least, mean, most) = ftl.wear();
+    let busy: Map<String, Value> = machine
+        .front()
+        .utilisation(end)
+        .into_iter()
+        .map(|u| (format!("{} {}", u.part, u.name), json!(u.busy.secs_f64() / end.secs_f64().max(1e-12))))
+        .collect();
+    let prepared = &outcome.prepared;
+    let mut all = json!({
+        "system": system.title,
+        "system_hash": system.content_hash(),
+        "capacity_bytes": system.user_bytes,
+        "raw_bytes": system.raw_bytes,
+        "simulated_s": end.secs_f64(),
+        "requests": outcome.requests,
+        "events": machine.events(),
+        "preparation": {
+            "kind": prepared.preparation.to_string(),
+            "passes": prepared.passes,
+            "write_amplification": prepared.write_amplification,
+            "approximate": prepared.approximate,
+        },
+        "mount": {
+            "pages_read": outcome.mounted.pages_read,
+            "mapped_units": outcome.mounted.mapped_units,
+            "bad_blocks": outcome.mounted.bad_blocks,
+            "scan_s": outcome.mounted.time(system.flash.read[0] + system.flash.command.read).secs_f64(),
+        },
+        "warm_up": {
+            "cut_s": outcome.warm_up.secs_f64(),
+            "rule": if outcome.warm_up_detected { "MSER-5" } else { "as asked" },
+        },
+        "ftl": {
+            "write_amplification": stats.write_amplification(),
+            "host_units": stats.host_units,
+            "overwritten_in_ram": stats.overwritten_in_ram,
+            "programmed_host": stats.programmed_host,
+            "programmed_copy": stats.programmed_copy,
+            "programmed_system": stats.programmed_system,
+            "programmed_padding": stats.programmed_padding,
+            "programs": stats.programs,
+            "host_reads": stats.host_reads,
+            "read_hits": stats.read_hits,
+            "read_misses": stats.read_misses,
+            "fill_reads": stats.fill_reads,
+            "copy_reads": stats.copy_reads,
+            "map_reads": stats.map_reads,
+            "map_hits": stats.map_hits,
+            "map_misses": stats.map_misses,
+            "victims": stats.victims,
+            "victim_units": stats.victim_units,
+            "erases": stats.erases,
+            "failures": stats.failures,
+            "lost_units": stats.lost_units,
+            "read_only": ftl.is_read_only(),
+            "erases_per_block": { "min": least, "mean": mean, "max": most },
+        },
+        "energy_j": {
+            "read": energy.read.joules(),
+            "program": energy.program.joules(),
+            "erase": energy.erase.joules(),
+            "transfer": energy.transfer.joules(),
+            "standby": energy.standby.joules(),
+            "total": energy.total().joules(),
+        },
+        "busy": busy,
+        "interrupts": machine.front().interrupts(),
+        "notes": outcome.notes,
+    });
+    if let Some(checker) = machine.checker() {
+        all["payload"] = json!({ "sectors_checked": checker.checked, "sectors_contended": checker.contended });
+    }
+    if let Some(timeline) = machine.timeline() {
+        all["timeline_spans_left_out"] = json!(timeline.left_out());
+    }
+    all
+}
+
+/// The summary of a run: the same bytes for the same system, workload and options.
+pub fn summary(system: &System, outcome: &Outcome) -> Value {
+    let jobs: Vec<Value> = (0..outcome.jobs.len()).map(|number| job(outcome, number)).collect();
+    json!({
+        "fio version": concat!("nandram-", env!("CARGO_PKG_VERSION")),
+        "global options": {},
+        "jobs": jobs,
+        "disk_util": [],
+        "nandram": inside(system, outcome),
+    })
+}

@@ -1,0 +1,184 @@
+//! Parsers of the values that more than a line is needed for.
+
+use super::{Given, hint};
+use crate::dist::{Distribution, Extent, Zone};
+use crate::fio::job::Job;
+use crate::fio::value::{self, KbBase};
+
+pub(super) fn blocks(job: &mut Job, given: &Given) -> Result<(), String> {
+    match value::triple(given.text, |part| given.block(part)) {
+        Some(block) => job.block = block,
+        None => {
+            return given
+                .expected("a multiple of the 512-byte sector, or read,write,trim of them, such as 4k or 8k,32k");
+        }
+    }
+    Ok(())
+}
+
+pub(super) fn ranges(job: &mut Job, given: &Given) -> Result<(), String> {
+    let range = |part: &str| {
+        let (a, b) = part.split_once(['-', ':'])?;
+        let (a, b) = (given.block(a)?, given.block(b)?);
+        Some((a.min(b), a.max(b)))
+    };
+    match value::triple(given.text, range) {
+        Some(range) => job.range = range,
+        None => {
+            return given
+                .expected("a range of multiples of the 512-byte sector such as 4k-64k, or read,write,trim of them");
+        }
+    }
+    Ok(())
+}
+
+/// `a/b:a/b:…`, where a missing `b` shares what the others leave of 100 evenly. The result's weights are exact.
+fn shares<T>(text: &str, part: impl Fn(&str) -> Option<T>) -> Option<Vec<(T, u64)>> {
+    let mut read = Vec::new();
+    for item in text.split(':') {
+        let (left, right) = item.split_once('/').unwrap_or((item, ""));
+        let percent = match right.trim() {
+            "" => None,
+            right => Some(right.parse::<u64>().ok().filter(|p| *p <= 100)?),
+        };
+        read.push((part(left)?, percent));
+    }
+    let given: u64 = read.iter().filter_map(|(_, percent)| *percent).sum();
+    let blank = read.iter().filter(|(_, percent)| percent.is_none()).count() as u64;
+    if given > 100 || (blank == 0 && given != 100) {
+        return None;
+    }
+    let weight = |percent: Option<u64>| percent.map_or(100 - given, |percent| percent * blank.max(1));
+    Some(read.into_iter().map(|(left, percent)| (left, weight(percent))).collect())
+}
+
+pub(super) fn splits(job: &mut Job, given: &Given) -> Result<(), String> {
+    let split = |part: &str| {
+        let mut sum = 0;
+        let drawn = shares(part, |bytes| given.block(bytes))?.into_iter().filter(|(_, weight)| *weight > 0);
+        let split: Vec<(u64, u64)> = drawn
+            .map(|(bytes, weight)| {
+                sum += weight;
+                (bytes, sum)
+            })
+            .collect();
+        (split.len() <= 64).then_some(split)
+    };
+    match value::triple(given.text, split) {
+        Some(split) => job.split = split,
+        None => {
+            return given
+                .expected("up to 64 sizes of whole sectors with percentages that add up to 100, such as 4k/60:64k/40");
+        }
+    }
+    Ok(())
+}
+
+pub(super) fn distribution(job: &mut Job, given: &Given) -> Result<(), String> {
+    const FORMS: &str = "random, zipf:THETA, pareto:H, normal:DEVIATION, zoned:… or zoned_abs:…";
+    let (name, rest) = given.text.split_once(':').unwrap_or((given.text, ""));
+    let parameters: Option<Vec<f64>> =
+        if rest.is_empty() { Some(Vec::new()) } else { rest.split(':').map(value::decimal).collect() };
+    let center = |center: Option<&f64>| match center {
+        Some(center) if *center > 1.0 => given.expected("a center from 0 to 1"),
+        other => Ok(other.copied()),
+    };
+    let all = |distribution: Distribution| [distribution.clone(), distribution.clone(), distribution];
+    job.distribution = match (name, parameters.as_deref()) {
+        ("random", Some([])) => all(Distribution::Random),
+        ("zipf", Some(p @ ([] | [_] | [_, _]))) => {
+            let theta = *p.first().unwrap_or(&1.1);
+            if theta > 100.0 {
+                return given.expected("an exponent from 0 to 100");
+            }
+            all(Distribution::Zipf { theta, center: center(p.get(1))? })
+        }
+        ("pareto", Some(p @ ([] | [_] | [_, _]))) => {
+            let h = *p.first().unwrap_or(&0.2);
+            if h <= 0.0 || h >= 1.0 {
+                return given.expected("a skew between 0 and 1, such as pareto:0.2");
+            }
+            all(Distribution::Pareto { h, center: center(p.get(1))? })
+        }
+        ("normal", Some(p @ ([_] | [_, _]))) => {
+            if p[0] <= 0.0 || p[0] > 100.0 {
+                return given.expected("a deviation above 0 and up to 100 percent of the region");
+            }
+            all(Distribution::Normal { deviation: p[0], center: center(p.get(1))?.unwrap_or(0.5) })
+        }
+        ("zoned" | "zoned_abs", _) => match value::triple(rest, |part| zones(part, name == "zoned_abs", given.kb)) {
+            Some(zones) => zones.map(|zones| zones.map_or(Distribution::Random, Distribution::Zoned)),
+            None if name == "zoned" => {
+                return given
+                    .expected("zones of ACCESS/SIZE percent that each add up to 100, such as zoned:80/20:20/80");
+            }
+            None => {
+                return given
+                    .expected("zones of ACCESS/SIZE whose access adds up to 100, such as zoned_abs:80/1g:20/9g");
+            }
+        },
+        ("random" | "zipf" | "pareto" | "normal", _) => return given.expected(FORMS),
+        _ => {
+            let hint = hint(name, ["random", "zipf", "pareto", "normal", "zoned", "zoned_abs"]);
+            return given.expected(&format!("{FORMS}{hint}"));
+        }
+    };
+    Ok(())
+}
+
+/// `access/size:access/size:…` of up to 256 zones; blanks share the rest of 100 evenly.
+fn zones(text: &str, absolute: bool, kb: KbBase) -> Option<Vec<Zone>> {
+    let blank_or = |part: &str| if part.trim().is_empty() { Some(None) } else { part.trim().parse().ok().map(Some) };
+    let mut access: Vec<Option<u64>> = Vec::new();
+    let mut extents = Vec::new();
+    for item in text.split(':') {
+        let (share, extent) = item.split_once('/')?;
+        access.push(blank_or(share)?);
+        extents.push(extent);
+    }
+    let access = fill(&access)?;
+    let extents: Vec<Extent> = if absolute {
+        extents.into_iter().map(|e| value::number(e, kb).map(Extent::Bytes)).collect::<Option<_>>()?
+    } else {
+        let percents = extents.into_iter().map(blank_or).collect::<Option<Vec<_>>>()?;
+        fill(&percents)?.into_iter().map(Extent::Percent).collect()
+    };
+    (access.len() <= 256)
+        .then(|| access.into_iter().zip(extents).map(|(access, extent)| Zone { access, extent }).collect())
+}
+
+/// Percentages with the blanks filled in, if they can add up to 100.
+fn fill(percents: &[Option<u64>]) -> Option<Vec<f64>> {
+    let given = percents.iter().flatten().try_fold(0u64, |sum, p| sum.checked_add(*p))?;
+    let blank = percents.iter().filter(|p| p.is_none()).count();
+    if given > 100 || (blank == 0 && given != 100) {
+        return None;
+    }
+    let rest = (100 - given) as f64 / blank.max(1) as f64;
+    Some(percents.iter().map(|p| p.map_or(rest, |p| p as f64)).collect())
+}
+
+pub(super) fn rates(given: &Given, what: &str) -> Result<[Option<u64>; 3], String> {
+    match value::triple(given.text, |part| value::number(part, given.kb)) {
+        // As in fio, 0 is no limit.
+        Some(rates) => Ok(rates.map(|rate| rate.filter(|rate| *rate > 0))),
+        None => given.expected(what),
+    }
+}
+
+/// `direct` and `buffered`, which can only say what is so.
+pub(super) fn unbuffered(given: &Given, meant: bool) -> Result<(), String> {
+    if given.flag()? == meant {
+        return Ok(());
+    }
+    let value = u8::from(meant);
+    given.expected(&format!("{value}: a job meets the drive itself, there is no page cache to buffer in"))
+}
+
+pub(super) fn ignored(_: &mut Job, _: &Given) -> Result<(), String> {
+    Ok(())
+}
+
+pub(super) fn ignored_flag(_: &mut Job, given: &Given) -> Result<(), String> {
+    given.flag().map(|_| ())
+}

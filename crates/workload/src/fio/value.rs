@@ -1,0 +1,177 @@
+//! fio's numbers: suffixes, percentages, and the read,write,trim form.
+
+use sim::Time;
+
+/// What `k` stands for: fio's `kb_base`.
+///
+/// With 1024, fio's default, the letters mean the opposite of their IEC names: `4k` is 4096 and `4ki` is 4000.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum KbBase {
+    /// SI as the standards have it: `k` is 1000 and `ki` 1024.
+    Si,
+    /// fio's compatibility mode: `k` is 1024 and `ki` 1000.
+    Compatible,
+}
+
+/// A size or offset: bytes, or percent of the drive.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Amount {
+    /// Bytes.
+    Bytes(u64),
+    /// Percent of the drive, up to 100.
+    Percent(u64),
+}
+
+/// A whole number with fio's size suffixes: `4096`, `4k`, `4kB`, `1.5g`, `0x1000`.
+pub(super) fn number(text: &str, base: KbBase) -> Option<u64> {
+    let text = text.trim().to_ascii_lowercase();
+    if let Some(digits) = text.strip_prefix("0x") {
+        return u64::from_str_radix(digits, 16).ok();
+    }
+    let (digits, suffix) = split(&text);
+    let letters = suffix.strip_suffix('b').unwrap_or(suffix);
+    let (letter, iec) = match letters.strip_suffix('i') {
+        Some(letter) => (letter, true),
+        None => (letters, false),
+    };
+    let thousand: u64 = if iec == (base == KbBase::Si) { 1024 } else { 1000 };
+    let power = match letter {
+        "" if !iec => 0,
+        "k" => 1,
+        "m" => 2,
+        "g" => 3,
+        "t" => 4,
+        "p" => 5,
+        _ => return None,
+    };
+    scale(digits, thousand.pow(power))
+}
+
+/// A span of time with fio's suffixes; `unit` is what a bare number counts.
+pub(super) fn time(text: &str, unit: Time) -> Option<Time> {
+    let text = text.trim().to_ascii_lowercase();
+    let (digits, suffix) = split(&text);
+    let unit = match suffix {
+        "" => unit,
+        "d" => Time::from_s(86_400),
+        "h" => Time::from_s(3_600),
+        "m" => Time::from_s(60),
+        "s" | "sec" => Time::from_s(1),
+        "ms" | "msec" => Time::from_ms(1),
+        "us" | "usec" => Time::from_us(1),
+        "ns" | "nsec" => Time::from_ns(1),
+        _ => return None,
+    };
+    scale(digits, unit.ps()).map(Time::from_ps)
+}
+
+/// Bytes with a suffix, or a percentage.
+pub(super) fn amount(text: &str, base: KbBase) -> Option<Amount> {
+    match text.trim().strip_suffix('%') {
+        Some(percent) => percent.trim().parse().ok().filter(|p| *p <= 100).map(Amount::Percent),
+        None => number(text, base).map(Amount::Bytes),
+    }
+}
+
+/// A plain decimal number, as the parameters of distributions are.
+pub(super) fn decimal(text: &str) -> Option<f64> {
+    let text = text.trim();
+    let plain = text.bytes().all(|c| c.is_ascii_digit() || c == b'.');
+    text.parse().ok().filter(|_| plain)
+}
+
+/// fio's `read,write,trim`: a value stands for the types behind it too, unless a comma ends it.
+///
+/// `a` is a, a, a; `a,b` is a, b, b; `a,` is a alone; `,b` is b for writes and trims.
+pub(super) fn triple<T: Clone>(text: &str, parse: impl Fn(&str) -> Option<T>) -> Option<[Option<T>; 3]> {
+    let mut values = [None, None, None];
+    let mut parts = 0;
+    for part in text.split(',') {
+        let value = values.get_mut(parts)?;
+        if !part.trim().is_empty() {
+            *value = Some(parse(part)?);
+        }
+        parts += 1;
+    }
+    for i in parts..3 {
+        values[i] = values[parts - 1].clone();
+    }
+    values.iter().any(Option::is_some).then_some(values)
+}
+
+fn split(text: &str) -> (&str, &str) {
+    let end = text.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(text.len());
+    (&text[..end], text[end..].trim_start())
+}
+
+/// `digits`, which may have a fraction, times `unit`, where that is a whole number.
+fn scale(digits: &str, unit: u64) -> Option<u64> {
+    let (whole, fraction) = digits.split_once('.').unwrap_or((digits, ""));
+    if whole.is_empty() || fraction.len() > 15 || (fraction.is_empty() && digits.contains('.')) {
+        return None;
+    }
+    let denominator = 10u128.pow(fraction.len() as u32);
+    let numerator = whole.parse::<u64>().ok()? as u128 * denominator
+        + if fraction.is_empty() { 0 } else { u128::from(fraction.parse::<u64>().ok()?) };
+    let product = numerator.checked_mul(u128::from(unit))?;
+    (product % denominator == 0).then_some(product / denominator).and_then(|value| u64::try_from(value).ok())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sizes_are_fios() {
+        use KbBase::{Compatible, Si};
+        // The HOWTO's own examples, both ways round.
+        for text in ["4096", "4096b", "4096B", "4k", "4kb", "4kB", "4K", "4KB", "0x1000"] {
+            assert_eq!(number(text, Compatible), Some(4096), "{text}");
+        }
+        for text in ["1000000", "1mi", "1000ki"] {
+            assert_eq!(number(text, Compatible), Some(1_000_000), "{text}");
+        }
+        for text in ["4096", "4ki", "4kib", "4KiB"] {
+            assert_eq!(number(text, Si), Some(4096), "{text}");
+        }
+        assert_eq!(number("1t", Si), Some(1_000_000_000_000));
+        assert_eq!(number("1.5g", Compatible), Some(3 << 29));
+        for text in ["", "k", "4q", "4kk", "-1", "1.3", "4i", ".5k", "5.k", "99999999999999999999", "16384p", "1 000"] {
+            assert_eq!(number(text, Compatible), None, "{text}");
+        }
+    }
+
+    #[test]
+    fn times_are_fios() {
+        let s = Time::from_s(1);
+        for (text, ps) in [("10", 10_000_000_000_000), ("10m", 600_000_000_000_000), ("1.5ms", 1_500_000_000)] {
+            assert_eq!(time(text, s), Some(Time::from_ps(ps)), "{text}");
+        }
+        assert_eq!(time("2", Time::from_us(1)), Some(Time::from_us(2)));
+        assert_eq!(time("2 usec", s), Some(Time::from_us(2)));
+        for text in ["", "s", "1y", "-1s", "300d"] {
+            assert_eq!(time(text, s), None, "{text}");
+        }
+    }
+
+    #[test]
+    fn a_triple_spreads_as_in_fio() {
+        let parse = |text| triple(text, |part| part.parse::<u32>().ok());
+        assert_eq!(parse("1"), Some([Some(1), Some(1), Some(1)]));
+        assert_eq!(parse("1,2"), Some([Some(1), Some(2), Some(2)]));
+        assert_eq!(parse("1,2,"), Some([Some(1), Some(2), None]));
+        assert_eq!(parse(",2"), Some([None, Some(2), Some(2)]));
+        assert_eq!(parse(",2,"), Some([None, Some(2), None]));
+        assert_eq!(parse("1,"), Some([Some(1), None, None]));
+        assert_eq!(parse("1,2,3,4"), None);
+        assert_eq!(parse(","), None);
+        assert_eq!(parse("x"), None);
+    }
+
+    #[test]
+    fn amounts_are_bytes_or_percent() {
+        assert_eq!(amount("50%", KbBase::Compatible), Some(Amount::Percent(50)));
+        assert_eq!(amount("1m", KbBase::Compatible), Some(Amount::Bytes(1 << 20)));
+        assert_eq!(amount("101%", KbBase::Compatible), None);
+    }
+}

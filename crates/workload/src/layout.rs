@@ -1,0 +1,161 @@
+//! Where a trace's devices lie on the one drive, and its bytes in sectors ([`crate::Workload::open`] tells the rules).
+
+use std::path::{Path, PathBuf};
+
+use media::SECTOR;
+
+use crate::error::{Beyond, Error};
+use crate::trace::{Format, Place, Reader, Record, RecordOp};
+
+const ALIGN: u64 = 1 << 20;
+
+/// A trace that has been read once.
+#[derive(Clone, Debug)]
+pub(crate) struct Trace {
+    pub path: PathBuf,
+    pub format: Format,
+    /// Requests that have an effect on a drive, flushes included.
+    pub requests: u64,
+    /// Every request has a time of its own.
+    pub timed: bool,
+    /// Requests that were not whole sectors.
+    pub unaligned: u64,
+    /// Requests whose time was before the one of the request before.
+    pub reordered: u64,
+    /// Entries that ask nothing of a drive.
+    pub skipped: u64,
+    pub devices: Vec<Device>,
+}
+
+/// A device of a trace.
+#[derive(Clone, Debug)]
+pub(crate) struct Device {
+    pub name: String,
+    /// Where it starts on the drive.
+    pub base: u64,
+    /// Bytes up to the highest address used.
+    pub bytes: u64,
+    /// The request that uses it.
+    pub peak: Place,
+}
+
+impl Trace {
+    /// Reads a trace through.
+    pub fn survey(path: &Path, format: Option<Format>) -> Result<Trace, Error> {
+        let mut reader = Reader::open(path, format)?;
+        let mut trace = Trace {
+            path: path.to_owned(),
+            format: reader.format(),
+            requests: 0,
+            timed: true,
+            unaligned: 0,
+            reordered: 0,
+            skipped: 0,
+            devices: Vec::new(),
+        };
+        while let Some(record) = reader.next() {
+            let record = record?;
+            trace.timed &= record.timed;
+            if record.op == RecordOp::Wait {
+                continue;
+            }
+            let Some((offset, bytes)) = sectors(&record) else {
+                trace.unaligned += 1;
+                continue;
+            };
+            trace.requests += 1;
+            trace.unaligned += u64::from((offset, bytes) != (record.offset, record.bytes));
+            let device = record.device as usize;
+            if device >= trace.devices.len() {
+                let place = place(&reader);
+                trace.devices.resize_with(device + 1, || Device {
+                    name: String::new(),
+                    base: 0,
+                    bytes: 0,
+                    peak: place,
+                });
+            }
+            let device = &mut trace.devices[device];
+            if offset.saturating_add(bytes) > device.bytes {
+                (device.bytes, device.peak) = (offset.saturating_add(bytes), place(&reader));
+            }
+        }
+        (trace.reordered, trace.skipped) = (reader.reordered(), reader.skipped());
+        let mut base = 0u64;
+        let apart = trace.format.has_devices_apart();
+        for (device, name) in trace.devices.iter_mut().zip(reader.devices()) {
+            name.clone_into(&mut device.name);
+            device.base = base;
+            if apart {
+                base = base.saturating_add(device.bytes).checked_next_multiple_of(ALIGN).unwrap_or(u64::MAX);
+            }
+        }
+        Ok(trace)
+    }
+
+    /// Several devices lie one after another.
+    pub fn has_layout(&self) -> bool {
+        self.devices.len() > 1 && self.format.has_devices_apart()
+    }
+
+    /// The error of the request that reaches furthest beyond a drive of `capacity` bytes, if one does.
+    pub fn beyond(&self, capacity: u64) -> Option<Error> {
+        let end = |device: &Device| device.base.saturating_add(device.bytes);
+        let device = self.devices.iter().max_by_key(|device| end(device)).filter(|device| end(device) > capacity)?;
+        let of = if self.has_layout() { format!(" of \"{}\"", device.name) } else { String::new() };
+        Some(Error::Beyond(Box::new(Beyond {
+            file: self.path.display().to_string(),
+            place: device.peak,
+            end: end(device),
+            of,
+            capacity,
+        })))
+    }
+}
+
+impl Format {
+    /// Whether a trace's devices have addresses of their own. MQSim reads a device number and does not look at it.
+    fn has_devices_apart(self) -> bool {
+        self != Format::Mqsim
+    }
+}
+
+/// Where a reader stands.
+pub(crate) fn place(reader: &Reader) -> Place {
+    if reader.format() == Format::Vscsi { Place::Record(reader.line()) } else { Place::Line(reader.line()) }
+}
+
+/// Offset and bytes of a record in whole sectors; none where a trim does not hold one. A flush is an empty range.
+pub(crate) fn sectors(record: &Record) -> Option<(u64, u64)> {
+    let end = record.offset.saturating_add(record.bytes);
+    let (start, end) = match record.op {
+        RecordOp::Flush | RecordOp::Wait => return Some((0, 0)),
+        RecordOp::Read | RecordOp::Write => {
+            (record.offset - record.offset % SECTOR, end.checked_next_multiple_of(SECTOR).unwrap_or(end))
+        }
+        RecordOp::Trim => (record.offset.checked_next_multiple_of(SECTOR).unwrap_or(record.offset), end - end % SECTOR),
+    };
+    (end > start).then(|| (start, end - start))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use sim::Time;
+
+    #[test]
+    fn requests_are_widened_and_trims_narrowed_to_sectors() {
+        let record =
+            |op, offset, bytes| Record { at: Time::ZERO, device: 0, op, fua: false, offset, bytes, timed: true };
+        for (op, offset, bytes, expected) in [
+            (RecordOp::Write, 0, 512, Some((0, 512))),
+            (RecordOp::Write, 1000, 24, Some((512, 512))),
+            (RecordOp::Read, 1023, 2, Some((512, 1024))),
+            (RecordOp::Trim, 100, 2000, Some((512, 1536))),
+            (RecordOp::Trim, 100, 200, None),
+            (RecordOp::Flush, 0, 0, Some((0, 0))),
+        ] {
+            assert_eq!(sectors(&record(op, offset, bytes)), expected, "{op:?} {offset} {bytes}");
+        }
+    }
+}

@@ -1,0 +1,442 @@
+//! Issues a workload's requests: a state machine without a clock, driven by a machine's loop.
+//!
+//! The loop calls [`Player::next`] until it does not return [`Next::Issue`], and [`Player::complete`] for each request
+//! that the machine has finished. Nothing is allocated or hashed a request, and a request costs the same whatever the
+//! size of the drive and the number of jobs.
+//!
+//! # Traces
+//!
+//! Replayed open loop, a request is due at its stamp, the first at the start; [`Io::due`] says so, and response times
+//! count from there even if the request had to wait. So many requests may be outstanding as the stamps ask for (or a
+//! job's `iodepth`, if it is given). A flush goes when it is due and the writes before it are complete, as fsync does;
+//! other requests do not wait for it.
+//!
+//! Closed loop, stamps and waits are passed over: requests go in the trace's order, as many at a time as asked for. A
+//! flush waits for the outstanding writes and holds back what follows.
+//!
+//! A trace without stamps (fio iolog version 2) is replayed in that way too, one request at a time or as many as its job's
+//! `iodepth`, but keeps its waits.
+//!
+//! Where a trace's devices lie on the drive, and what becomes of bytes that are not whole sectors, is told in
+//! [`Workload::open`].
+
+mod generated;
+mod pattern;
+mod region;
+mod replay;
+mod slots;
+mod written;
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+
+use media::{Request, SECTOR};
+use sim::{Streams, Time};
+
+use crate::error::Error;
+use crate::workload::{What, Workload};
+use generated::Generated;
+use region::Region;
+use slots::{Ready, Slot, Slots};
+
+/// How a workload meets a drive.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Options {
+    /// Bytes of the drive. What is left of a last sector is not used.
+    pub capacity: u64,
+    /// How traces keep time.
+    pub replay: Replay,
+    /// What becomes of a trace's addresses beyond the drive. (A job file's region must always lie on it.)
+    pub beyond: Beyond,
+}
+
+impl Options {
+    /// Open loop; addresses beyond the drive are errors.
+    pub const fn new(capacity: u64) -> Options {
+        Options { capacity, replay: Replay::OpenLoop, beyond: Beyond::Error }
+    }
+}
+
+/// How a trace is replayed.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Replay {
+    /// As timestamped.
+    OpenLoop,
+    /// As fast as `depth` outstanding requests allow.
+    ClosedLoop {
+        /// Outstanding requests, 1 or more.
+        depth: u32,
+    },
+    /// As timestamped, each stamp times a factor above 0: 0.5 is twice as fast.
+    Scaled(f64),
+}
+
+/// What becomes of a trace's addresses beyond the drive.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Beyond {
+    /// They are an error.
+    Error,
+    /// They are taken modulo the drive's size; a request that would cross the end is moved to end there.
+    Wrap,
+}
+
+/// What a player wants of the loop.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Next {
+    /// Submit this now, and ask again.
+    Issue(Io),
+    /// Nothing before this instant, unless a completion comes first.
+    At(Time),
+    /// Nothing until a completion.
+    Blocked,
+    /// Nothing ever again, and nothing is outstanding.
+    Finished,
+}
+
+/// A request to be submitted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Io {
+    /// Names the request until it is completed: dense from 0, then reused.
+    pub id: u32,
+    /// Whose it is: an index into [`Workload::jobs`].
+    pub job: u16,
+    /// What is asked.
+    pub request: Request,
+    /// When it arrived: now, or before now where a replay's request had to wait. Response times count from here.
+    pub due: Time,
+    /// It counts in statistics: false in `ramp_time`.
+    pub measured: bool,
+    /// A read whose data are to be checked.
+    pub verify: bool,
+}
+
+/// How far a run is.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Progress {
+    /// Requests completed.
+    pub completed: u64,
+    /// Requests in all, where that is known.
+    pub total: Option<u64>,
+    /// The share of the work that has been issued, from 0 to 1: the mean of the jobs', each by its bytes, requests or
+    /// time.
+    pub fraction: f64,
+}
+
+/// Issues the requests of a [`Workload`].
+pub struct Player {
+    jobs: Vec<Job>,
+    ready: Ready,
+    timers: BinaryHeap<Reverse<(Time, u16)>>,
+    next_timer: Time,
+    slots: Slots,
+    total: Option<u64>,
+    // The group that runs, and how many of its jobs have not ended.
+    group: u32,
+    running: usize,
+    now: Time,
+}
+
+/// A job and where it stands with the player.
+struct Job {
+    state: State,
+    in_flight: u32,
+    depth: u32,
+    group: u32,
+    // What it waits for, if it is timed.
+    timer: Time,
+    source: Source,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum State {
+    /// Its group has not begun.
+    Idle,
+    /// In the queue.
+    Ready,
+    /// Waits for an instant.
+    Timed,
+    /// Waits for a completion.
+    Parked,
+    /// Issues nothing more.
+    Ended,
+}
+
+enum Source {
+    /// A job that goes the short way ([`Generated::is_plain`]).
+    Plain(Box<Generated>),
+    Generated(Box<Generated>),
+    Replay(Box<replay::Replay>),
+}
+
+/// What a job does next.
+enum Step {
+    Issue(Draft),
+    /// Nothing before this instant, which lies ahead.
+    Wait(Time),
+    /// Nothing before one of its requests completes.
+    Park,
+    /// Nothing any more.
+    Done,
+}
+
+struct Draft {
+    request: Request,
+    due: Time,
+    measured: bool,
+    verify: bool,
+    epoch: u32,
+}
+
+impl Player {
+    /// A player of `workload` at time zero. Each job draws from the stream `workload.NAME.N` of `streams`, or of the seed
+    /// that it names itself.
+    ///
+    /// # Errors
+    /// If a job's region does not lie on the drive, a trace reaches beyond it, or an option makes no sense.
+    pub fn new(workload: &Workload, options: &Options, streams: &Streams) -> Result<Player, Error> {
+        let options = Options { capacity: options.capacity - options.capacity % SECTOR, ..*options };
+        check(&options)?;
+        let mut jobs = Vec::with_capacity(workload.plans.len());
+        let mut total = Some(0);
+        for plan in &workload.plans {
+            let (source, depth, requests) = match &plan.what {
+                What::Generate(job, clone) => {
+                    let region = Region::new(&workload.file, job, *clone, options.capacity)?;
+                    let rng = job.seed.map_or(*streams, Streams::new).stream(&plan.stream);
+                    let generated = Generated::new(&workload.file, job, region, rng)?;
+                    let requests = generated.known_total();
+                    let kind = if generated.is_plain() { Source::Plain } else { Source::Generated };
+                    (kind(Box::new(generated)), job.outstanding(), requests)
+                }
+                What::Replay(trace, job) => {
+                    let replay = replay::Replay::new(trace, job.as_deref(), &options)?;
+                    let requests = job.as_ref().is_none_or(|job| job.runtime.is_none()).then(|| replay.total());
+                    let bound = replay.bound(job.as_deref());
+                    (Source::Replay(Box::new(replay)), bound, requests)
+                }
+            };
+            total = total.zip(requests).map(|(a, b): (u64, u64)| a.saturating_add(b));
+            jobs.push(Job { state: State::Idle, in_flight: 0, depth, group: plan.group, timer: Time::ZERO, source });
+        }
+        let mut player = Player {
+            ready: Ready::new(jobs.len()),
+            jobs,
+            timers: BinaryHeap::new(),
+            next_timer: Time::MAX,
+            slots: Slots::new(),
+            total,
+            group: 0,
+            running: 0,
+            now: Time::ZERO,
+        };
+        player.start_group(Time::ZERO);
+        Ok(player)
+    }
+
+    /// What is to be done at `now`. To be called until it does not return [`Next::Issue`].
+    ///
+    /// # Errors
+    /// If a trace cannot be read on, or has changed since it was opened. The run cannot go on.
+    #[inline(always)]
+    pub fn next(&mut self, now: Time) -> Result<Next, Error> {
+        debug_assert!(now >= self.now, "time went back from {} to {now}", self.now);
+        let Some(index) = self.ready.first() else {
+            return if now < self.next_timer { Ok(self.idle()) } else { self.next_of_expired(now) };
+        };
+        // The common case is kept short and inline: a request costs some hundred instructions here.
+        self.now = now;
+        let job = &mut self.jobs[index as usize];
+        if let Source::Plain(generated) = &mut job.source
+            && let Some((request, measured, verify)) = generated.plain_request(now)
+        {
+            job.count(&mut self.ready);
+            let id = self.slots.take(index, request.op, 0);
+            return Ok(Next::Issue(Io { id, job: index, request, due: now, measured, verify }));
+        }
+        self.next_with_care(now)
+    }
+
+    /// What to answer when no job can issue.
+    #[inline]
+    fn idle(&self) -> Next {
+        if self.next_timer != Time::MAX {
+            Next::At(self.next_timer)
+        } else if self.outstanding() > 0 {
+            Next::Blocked
+        } else {
+            Next::Finished
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn next_of_expired(&mut self, now: Time) -> Result<Next, Error> {
+        self.now = now;
+        self.expire(now);
+        self.next_with_care(now)
+    }
+
+    #[inline(never)]
+    fn next_with_care(&mut self, now: Time) -> Result<Next, Error> {
+        while let Some(index) = self.ready.first() {
+            let job = &mut self.jobs[index as usize];
+            debug_assert!(job.state == State::Ready && job.in_flight < job.depth);
+            let step = match &mut job.source {
+                Source::Plain(generated) | Source::Generated(generated) => generated.step(now, job.in_flight),
+                Source::Replay(replay) => replay.step(now, job.in_flight)?,
+            };
+            if let Step::Issue(Draft { request, due, measured, verify, epoch }) = step {
+                job.count(&mut self.ready);
+                let id = self.slots.take(index, request.op, epoch);
+                return Ok(Next::Issue(Io { id, job: index, request, due, measured, verify }));
+            }
+            self.ready.pop();
+            match step {
+                Step::Issue(_) => unreachable!("returned above"),
+                Step::Wait(at) => {
+                    assert!(at > now, "job {index} waits for {at}, which is not after {now}");
+                    (job.state, job.timer) = (State::Timed, at);
+                    self.timers.push(Reverse((at, index)));
+                    self.next_timer = self.next_timer.min(at);
+                }
+                Step::Park => {
+                    assert!(job.in_flight > 0, "job {index} waits for a completion and has nothing outstanding");
+                    job.state = State::Parked;
+                }
+                Step::Done => {
+                    job.state = State::Ended;
+                    if job.in_flight == 0 {
+                        self.end_of_job(now);
+                    }
+                }
+            }
+        }
+        if self.next_timer <= now { self.next_of_expired(now) } else { Ok(self.idle()) }
+    }
+
+    /// The request `id` has completed.
+    ///
+    /// # Panics
+    /// If it is not outstanding.
+    #[inline]
+    pub fn complete(&mut self, now: Time, id: u32) {
+        debug_assert!(now >= self.now, "time went back from {} to {now}", self.now);
+        let slot = self.slots.release(id);
+        let job = &mut self.jobs[slot.job as usize];
+        job.in_flight -= 1;
+        if job.state == State::Parked && matches!(job.source, Source::Plain(_)) {
+            job.state = State::Ready;
+            self.ready.push(slot.job);
+        } else {
+            self.complete_with_care(now, slot);
+        }
+    }
+
+    #[inline(never)]
+    fn complete_with_care(&mut self, now: Time, slot: Slot) {
+        let job = &mut self.jobs[slot.job as usize];
+        let woken = match &mut job.source {
+            Source::Plain(_) => false,
+            Source::Generated(generated) => {
+                generated.complete(slot.op);
+                false
+            }
+            Source::Replay(replay) => replay.complete(slot.op, slot.epoch),
+        };
+        match job.state {
+            State::Parked => {}
+            // Its timer stays and is found stale.
+            State::Timed if woken => {}
+            State::Ended if job.in_flight == 0 => return self.end_of_job(now),
+            _ => return,
+        }
+        job.state = State::Ready;
+        self.ready.push(slot.job);
+    }
+
+    /// How far the run is.
+    pub fn progress(&self) -> Progress {
+        let fraction = |job: &Job| match (&job.source, job.state) {
+            (_, State::Idle) => 0.0,
+            (_, State::Ended) => 1.0,
+            (Source::Plain(generated) | Source::Generated(generated), _) => generated.progress(self.now),
+            (Source::Replay(replay), _) => replay.progress(),
+        };
+        let fraction = self.jobs.iter().map(fraction).sum::<f64>() / self.jobs.len() as f64;
+        Progress { completed: self.slots.completed(), total: self.total, fraction }
+    }
+
+    /// Requests that were issued and not completed.
+    pub fn outstanding(&self) -> u32 {
+        self.slots.outstanding()
+    }
+
+    /// Makes jobs ready whose instant has come.
+    fn expire(&mut self, now: Time) {
+        while let Some(Reverse((at, index))) = self.timers.peek().copied() {
+            let job = &mut self.jobs[index as usize];
+            let stale = job.state != State::Timed || job.timer != at;
+            if at > now && !stale {
+                break;
+            }
+            self.timers.pop();
+            if !stale {
+                job.state = State::Ready;
+                self.ready.push(index);
+            }
+        }
+        self.next_timer = self.timers.peek().map_or(Time::MAX, |Reverse((at, _))| *at);
+    }
+
+    #[cold]
+    fn end_of_job(&mut self, now: Time) {
+        self.running -= 1;
+        if self.running == 0 {
+            self.group += 1;
+            self.start_group(now);
+        }
+    }
+
+    fn start_group(&mut self, now: Time) {
+        for index in 0..self.jobs.len() {
+            let job = &mut self.jobs[index];
+            if job.group != self.group {
+                continue;
+            }
+            assert!(job.state == State::Idle, "job {index} of group {} has begun before", self.group);
+            match &mut job.source {
+                Source::Plain(generated) | Source::Generated(generated) => generated.start(now),
+                Source::Replay(replay) => replay.start(now),
+            }
+            job.state = State::Ready;
+            self.ready.push(index as u16);
+            self.running += 1;
+        }
+    }
+}
+
+impl Job {
+    /// A request of the job, whose turn it is, is issued.
+    #[inline(always)]
+    fn count(&mut self, ready: &mut Ready) {
+        self.in_flight += 1;
+        if self.in_flight == self.depth {
+            self.state = State::Parked;
+            ready.pop();
+        } else {
+            ready.rotate();
+        }
+    }
+}
+
+fn check(options: &Options) -> Result<(), Error> {
+    let (option, found, expected) = match options.replay {
+        _ if options.capacity == 0 => ("capacity", "less than a sector".to_owned(), "at least 512 bytes"),
+        Replay::ClosedLoop { depth: 0 } => ("closed-loop depth", "0".to_owned(), "at least 1"),
+        Replay::Scaled(factor) if !(factor > 0.0 && factor.is_finite()) => {
+            ("time scale", factor.to_string(), "a factor above 0")
+        }
+        _ => return Ok(()),
+    };
+    Err(Error::Option { option, found, expected })
+}

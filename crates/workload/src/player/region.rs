@@ -1,0 +1,66 @@
+//! The part of the drive that a job works on.
+
+use crate::fio::{Amount, Job, JobFileError, READ, TRIM, WRITE};
+
+/// A job's region, in bytes of the drive.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Region {
+    /// Its first byte.
+    pub start: u64,
+    /// Whole blocks of the job's smallest size.
+    pub bytes: u64,
+    /// Bytes to transfer, if they are not the region's.
+    pub io_size: Option<u64>,
+}
+
+impl Region {
+    /// The region of a clone of `job` on a drive of `capacity` bytes.
+    pub fn new(file: &str, job: &Job, clone: u32, capacity: u64) -> Result<Region, JobFileError> {
+        let directions = || [READ, WRITE, TRIM].into_iter().filter(|direction| job.rw.has(*direction));
+        let unit = directions().map(|d| job.sizes(d).smallest()).min().expect("a job has a direction");
+        let bytes_of = |amount: Amount| match amount {
+            Amount::Bytes(bytes) => bytes,
+            Amount::Percent(percent) => (u128::from(capacity) * u128::from(percent) / 100) as u64,
+        };
+        let increment = bytes_of(job.offset_increment).saturating_mul(u64::from(clone));
+        let mut start = bytes_of(job.offset).saturating_add(increment);
+        if matches!(job.offset, Amount::Percent(_)) || matches!(job.offset_increment, Amount::Percent(_)) {
+            start = start.checked_next_multiple_of(unit).unwrap_or(u64::MAX);
+        }
+        if start >= capacity {
+            let of = if clone > 0 { format!(" for clone {clone}") } else { String::new() };
+            let message = format!("found a start at byte {start}{of}, expected less than the drive's {capacity} bytes");
+            let key = if clone > 0 { "offset_increment" } else { "offset" };
+            return Err(job.error(file, key, &message));
+        }
+        let room = capacity - start;
+        let bytes = match job.size {
+            None => room,
+            Some(Amount::Bytes(bytes)) if bytes > room => {
+                let message = format!(
+                    "found {bytes} bytes from byte {start} on, expected an end within the drive's {capacity} bytes"
+                );
+                return Err(job.error(file, "size", &message));
+            }
+            Some(Amount::Bytes(bytes)) => bytes,
+            // As in fio: percent of the whole, but no further than its end.
+            Some(percent) => bytes_of(percent).min(room),
+        };
+        let largest = directions().map(|d| job.sizes(d).largest()).max().expect("a job has a direction");
+        if largest > bytes {
+            let key = ["bssplit", "bsrange", "bs"].into_iter().find(|key| job.setting(key).is_some());
+            return Err(match key {
+                Some(key) => {
+                    let message = format!("found {largest} bytes, expected at most the job's region of {bytes} bytes");
+                    job.error(file, key, &message)
+                }
+                None => {
+                    let message = format!("found a region of {bytes} bytes, expected at least a request of {largest}");
+                    job.error(file, "size", &message)
+                }
+            });
+        }
+        let bytes = bytes - bytes % unit;
+        Ok(Region { start, bytes, io_size: job.io_size.map(bytes_of) })
+    }
+}

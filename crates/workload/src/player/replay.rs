@@ -1,0 +1,276 @@
+//! The replay of a trace as a state machine.
+
+use std::collections::VecDeque;
+
+use media::{Op, Request};
+use sim::Time;
+
+use super::{Beyond, Draft, Options, Step};
+use crate::error::Error;
+use crate::fio::Job;
+use crate::layout::{self, Trace};
+use crate::player;
+use crate::trace::{Reader, Record, RecordOp};
+
+/// Issues what a trace holds, by its stamps or as fast as it can.
+pub(super) struct Replay {
+    reader: Reader,
+    file: String,
+    bases: Vec<u64>,
+    names: Vec<String>,
+    capacity: u64,
+    beyond: Beyond,
+    pace: Pace,
+    // Outstanding requests at most where the trace has no times of its own.
+    depth: u32,
+    started: Time,
+    measured_from: Time,
+    deadline: Time,
+    ramp: Time,
+    runtime: Option<Time>,
+    ahead: Option<Record>,
+    ended: bool,
+    writes: Writes,
+    // A flush that everything behind it waits for is outstanding.
+    blocked: bool,
+    total: u64,
+    done: u64,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Pace {
+    /// By the stamps, times a factor.
+    Stamped(f64),
+    /// As fast as the depth allows.
+    Closed,
+}
+
+/// Which flushes still wait for writes: an fsync waits for the writes before it, and stamped requests behind it do not
+/// wait for the fsync.
+#[derive(Default)]
+struct Writes {
+    // Outstanding since the last flush that was held.
+    current: u32,
+    // Number of the current epoch; flushes end epochs.
+    epoch: u32,
+    // Earlier epochs, the oldest first: writes outstanding, and when the flush behind them was due.
+    held: VecDeque<(u32, Time)>,
+    // Flushes whose writes are complete.
+    released: VecDeque<Time>,
+}
+
+impl Replay {
+    /// A replay of `trace`, under the keys of the job that names it, if one does.
+    pub fn new(trace: &Trace, job: Option<&Job>, options: &Options) -> Result<Replay, Error> {
+        if options.beyond == Beyond::Error
+            && let Some(error) = trace.beyond(options.capacity)
+        {
+            return Err(error);
+        }
+        let pace = match options.replay {
+            player::Replay::OpenLoop => Pace::Stamped(1.0),
+            player::Replay::Scaled(factor) => Pace::Stamped(factor),
+            player::Replay::ClosedLoop { .. } => Pace::Closed,
+        };
+        let depth = match options.replay {
+            player::Replay::ClosedLoop { depth } => depth,
+            _ => job.map_or(1, Job::outstanding),
+        };
+        Ok(Replay {
+            reader: Reader::open(&trace.path, Some(trace.format))?,
+            file: trace.path.display().to_string(),
+            bases: trace.devices.iter().map(|device| device.base).collect(),
+            names: trace.devices.iter().filter(|_| trace.has_layout()).map(|device| device.name.clone()).collect(),
+            capacity: options.capacity,
+            beyond: options.beyond,
+            pace,
+            depth,
+            started: Time::ZERO,
+            measured_from: Time::ZERO,
+            deadline: Time::MAX,
+            ramp: job.map_or(Time::ZERO, |job| job.ramp_time),
+            runtime: job.and_then(|job| job.runtime),
+            ahead: None,
+            ended: false,
+            writes: Writes::default(),
+            blocked: false,
+            total: trace.requests,
+            done: 0,
+        })
+    }
+
+    /// Outstanding requests at most, whatever the trace says.
+    pub fn bound(&self, job: Option<&Job>) -> u32 {
+        match self.pace {
+            Pace::Closed => self.depth,
+            Pace::Stamped(_) => match job {
+                Some(job) if job.depth.is_some() || job.synchronous => job.outstanding(),
+                _ => u32::MAX,
+            },
+        }
+    }
+
+    /// The replay begins.
+    pub fn start(&mut self, now: Time) {
+        self.started = now;
+        self.measured_from = now.saturating_add(self.ramp);
+        self.deadline = self.runtime.map_or(Time::MAX, |time| self.measured_from.saturating_add(time));
+    }
+
+    /// What the replay does next.
+    pub fn step(&mut self, now: Time, in_flight: u32) -> Result<Step, Error> {
+        if let Some(due) = self.writes.released.pop_front() {
+            return Ok(self.issue(Request::flush(), due, 0));
+        }
+        if self.blocked {
+            return Ok(Step::Park);
+        }
+        loop {
+            if now >= self.deadline {
+                self.ended = true;
+            }
+            let record = match self.peek()? {
+                Some(record) if !self.ended => record,
+                _ if self.writes.held.is_empty() => return Ok(Step::Done),
+                _ => return Ok(Step::Park),
+            };
+            let stamped = self.pace != Pace::Closed && record.timed;
+            let due = self.due(&record)?;
+            if now < due {
+                return Ok(Step::Wait(due.min(self.deadline)));
+            }
+            if record.op == RecordOp::Wait {
+                self.ahead = None;
+                continue;
+            }
+            if stamped && record.op == RecordOp::Flush && !self.writes.is_settled() {
+                self.ahead = None;
+                self.writes.hold(due);
+                continue;
+            }
+            if !stamped && (in_flight >= self.depth || (record.op == RecordOp::Flush && !self.writes.is_settled())) {
+                return Ok(Step::Park);
+            }
+            let request = self.request(&record)?;
+            self.ahead = None;
+            let Some(request) = request else { continue };
+            self.blocked = !stamped && request.op == Op::Flush;
+            if request.op == Op::Write {
+                self.writes.current += 1;
+            }
+            let epoch = self.writes.epoch;
+            return Ok(self.issue(request, if stamped { due } else { now }, epoch));
+        }
+    }
+
+    fn issue(&mut self, request: Request, due: Time, epoch: u32) -> Step {
+        self.done += 1;
+        Step::Issue(Draft { request, due, measured: due >= self.measured_from, verify: false, epoch })
+    }
+
+    /// The record that comes next; it stays ahead.
+    fn peek(&mut self) -> Result<Option<Record>, Error> {
+        if self.ahead.is_none() {
+            self.ahead = self.reader.next().transpose()?;
+        }
+        Ok(self.ahead)
+    }
+
+    /// When a record may go at the earliest.
+    fn due(&self, record: &Record) -> Result<Time, Error> {
+        let Pace::Stamped(factor) = self.pace else { return Ok(self.started) };
+        if factor == 1.0 {
+            return Ok(self.started.saturating_add(record.at));
+        }
+        let ps = record.at.ps() as f64 * factor;
+        if ps >= Time::MAX.ps() as f64 {
+            let days = ps / 86_400e12;
+            return Err(Error::Late { file: self.file.clone(), place: layout::place(&self.reader), days });
+        }
+        Ok(self.started.saturating_add(Time::from_ps(ps as u64)))
+    }
+
+    /// The record as a request to the drive, in whole sectors; none if nothing is left of a trim.
+    fn request(&self, record: &Record) -> Result<Option<Request>, Error> {
+        let op = match record.op {
+            RecordOp::Read => Op::Read,
+            RecordOp::Write => Op::Write,
+            RecordOp::Trim => Op::Trim,
+            RecordOp::Flush => return Ok(Some(Request::flush())),
+            RecordOp::Wait => return Ok(None),
+        };
+        let Some((offset, bytes)) = layout::sectors(record) else { return Ok(None) };
+        // Only a file that has changed since it was surveyed has a device more.
+        let base = self.bases.get(record.device as usize).copied().unwrap_or(0);
+        let mut offset = base.saturating_add(offset);
+        let end = offset.saturating_add(bytes);
+        if end > self.capacity {
+            if self.beyond == Beyond::Error || bytes > self.capacity {
+                let name = self.names.get(record.device as usize);
+                return Err(Error::Beyond(Box::new(crate::error::Beyond {
+                    file: self.file.clone(),
+                    place: layout::place(&self.reader),
+                    end,
+                    of: name.map_or_else(String::new, |name| format!(" of \"{name}\"")),
+                    capacity: self.capacity,
+                })));
+            }
+            // What would cross the end is moved to end there.
+            offset = (offset % self.capacity).min(self.capacity - bytes);
+        }
+        Ok(Some(Request { op, fua: record.fua && op == Op::Write, offset, bytes }))
+    }
+
+    /// A request has completed. True if that lets a held flush go.
+    pub fn complete(&mut self, op: Op, epoch: u32) -> bool {
+        match op {
+            Op::Write => self.writes.complete(epoch),
+            Op::Flush => {
+                self.blocked = false;
+                false
+            }
+            _ => false,
+        }
+    }
+
+    /// Requests in all.
+    pub fn total(&self) -> u64 {
+        self.total
+    }
+
+    /// How much of the trace is behind, from 0 to 1.
+    pub fn progress(&self) -> f64 {
+        if self.total == 0 { 1.0 } else { (self.done as f64 / self.total as f64).min(1.0) }
+    }
+}
+
+impl Writes {
+    /// No write is outstanding and no flush held.
+    fn is_settled(&self) -> bool {
+        self.current == 0 && self.held.is_empty() && self.released.is_empty()
+    }
+
+    /// A flush waits for the writes before it.
+    fn hold(&mut self, due: Time) {
+        self.held.push_back((self.current, due));
+        self.current = 0;
+        self.epoch = self.epoch.wrapping_add(1);
+    }
+
+    fn complete(&mut self, epoch: u32) -> bool {
+        let behind = self.epoch.wrapping_sub(epoch) as usize;
+        if behind == 0 {
+            self.current -= 1;
+            return false;
+        }
+        let index = self.held.len() - behind;
+        self.held[index].0 -= 1;
+        let mut freed = false;
+        while let Some((0, due)) = self.held.front().copied() {
+            self.held.pop_front();
+            self.released.push_back(due);
+            freed = true;
+        }
+        freed
+    }
+}

@@ -1,0 +1,201 @@
+//! What is wrong with a job file is said in one line: the file, the line, the key, what was found and expected.
+
+use sim::Streams;
+use workload::{Options, Player, Workload};
+
+/// The message for a job file on a drive of 1 GiB.
+fn message(text: &str) -> String {
+    let workload = match Workload::parse_fio("mix.fio", text) {
+        Ok(workload) => workload,
+        Err(error) => return error.to_string(),
+    };
+    match Player::new(&workload, &Options::new(1 << 30), &Streams::new(1)) {
+        Ok(_) => "no error".to_owned(),
+        Err(error) => error.to_string(),
+    }
+}
+
+#[test]
+fn bad_job_files_are_explained() {
+    let table: &[(&str, &str)] = &[
+        ("", "mix.fio:1: found no job, expected a section such as [job]"),
+        ("; nothing\n[global]\nrw=read\n", "mix.fio:1: found no job, expected a section such as [job]"),
+        ("rw=read\n[a]\n", "mix.fio:1: found \"rw=read\" before any section, expected [global] or [job] first"),
+        ("[a\nrw=read\n", "mix.fio:1: found \"[a\", expected a section such as [job]"),
+        ("[]\n", "mix.fio:1: found \"[]\", expected a section such as [job]"),
+        ("[a]\n=4k\n", "mix.fio:2: found \"=4k\", expected key=value"),
+        (
+            "[a]\ninclude more.fio\n",
+            "mix.fio:2: found an include, expected its keys in this file: files are not included",
+        ),
+        (
+            "[a]\nsize=${SIZE}\n",
+            "mix.fio:2: size: found \"${SIZE}\", expected a plain value: environment variables are not expanded",
+        ),
+        ("[a]\niodpeth=4\n", "mix.fio:2: unknown key \"iodpeth\", the nearest known key is \"iodepth\""),
+        (
+            "[global]\nblock_size=4k\n[a]\n",
+            "mix.fio:2: unknown key \"block_size\", the nearest known key is \"blocksize\"",
+        ),
+        ("[a]\nstartdelay=5\n", "mix.fio:2: unknown key \"startdelay\", the nearest known key is \"thread\""),
+        (
+            "[a]\nrw=randred\n",
+            "mix.fio:2: rw: found \"randred\", expected one of read, write, trim, randread, randwrite, randtrim, rw, readwrite, randrw, trimwrite, randtrimwrite; the nearest is \"randread\"",
+        ),
+        (
+            "[a]\nrw=randread:8\n",
+            "mix.fio:2: rw: found \"randread:8\", expected one of read, write, trim, randread, randwrite, randtrim, rw, readwrite, randrw, trimwrite, randtrimwrite; the nearest is \"randread\"",
+        ),
+        ("[a]\nrw\n", "mix.fio:2: rw: found no value, expected rw=str"),
+        ("[a]\nrw=\n", "mix.fio:2: rw: found nothing behind the =, expected a value"),
+        (
+            "[a]\nbs=1000\n",
+            "mix.fio:2: bs: found \"1000\", expected a multiple of the 512-byte sector, or read,write,trim of them, such as 4k or 8k,32k",
+        ),
+        (
+            "[a]\nbs=4k,8k,16k,32k\n",
+            "mix.fio:2: bs: found \"4k,8k,16k,32k\", expected a multiple of the 512-byte sector, or read,write,trim of them, such as 4k or 8k,32k",
+        ),
+        (
+            "[a]\nbs=2g\n",
+            "mix.fio:2: bs: found 2147483648 bytes, expected at most the job's region of 1073741824 bytes",
+        ),
+        (
+            "[a]\nbsrange=4k\n",
+            "mix.fio:2: bsrange: found \"4k\", expected a range of multiples of the 512-byte sector such as 4k-64k, or read,write,trim of them",
+        ),
+        (
+            "[a]\nbssplit=4k/60:8k/60\n",
+            "mix.fio:2: bssplit: found \"4k/60:8k/60\", expected up to 64 sizes of whole sectors with percentages that add up to 100, such as 4k/60:64k/40",
+        ),
+        (
+            "[a]\nbssplit=4k/60:8k/30\n",
+            "mix.fio:2: bssplit: found \"4k/60:8k/30\", expected up to 64 sizes of whole sectors with percentages that add up to 100, such as 4k/60:64k/40",
+        ),
+        ("[a]\niodepth=0\n", "mix.fio:2: iodepth: found \"0\", expected a whole number from 1 to 1048576"),
+        ("[a]\niodepth=many\n", "mix.fio:2: iodepth: found \"many\", expected a whole number from 1 to 1048576"),
+        ("[a]\nnumjobs=70000\n", "mix.fio:2: numjobs: found \"70000\", expected a whole number from 1 to 65535"),
+        (
+            "[a]\nnumjobs=40000\n[b]\nnumjobs=40000\n",
+            "mix.fio:1: numjobs: found 80000 jobs with their clones, expected at most 65535",
+        ),
+        ("[a]\nsize=0\n", "mix.fio:2: size: found \"0\", expected a size of more than 0"),
+        (
+            "[a]\nsize=120%\n",
+            "mix.fio:2: size: found \"120%\", expected a size such as 4k, 16m or 1.5g, or a percentage of the drive such as 20%",
+        ),
+        (
+            "[a]\nsize=2g\n",
+            "mix.fio:2: size: found 2147483648 bytes from byte 0 on, expected an end within the drive's 1073741824 bytes",
+        ),
+        ("[a]\nsize=512\n", "mix.fio:2: size: found a region of 512 bytes, expected at least a request of 4096"),
+        (
+            "[a]\nsize=4 kilobytes\n",
+            "mix.fio:2: size: found \"4 kilobytes\", expected a size such as 4k, 16m or 1.5g, or a percentage of the drive such as 20%",
+        ),
+        ("[a]\noffset=100\n", "mix.fio:2: offset: found \"100\", expected a multiple of the 512-byte sector"),
+        (
+            "[a]\noffset=1g\n",
+            "mix.fio:2: offset: found a start at byte 1073741824, expected less than the drive's 1073741824 bytes",
+        ),
+        (
+            "[a]\noffset=512m\nsize=768m\n",
+            "mix.fio:3: size: found 805306368 bytes from byte 536870912 on, expected an end within the drive's 1073741824 bytes",
+        ),
+        (
+            "[a]\nnumjobs=3\noffset_increment=512m\nsize=128m\n",
+            "mix.fio:3: offset_increment: found a start at byte 1073741824 for clone 2, expected less than the drive's 1073741824 bytes",
+        ),
+        ("[a]\nrwmixread=101\n", "mix.fio:2: rwmixread: found \"101\", expected a whole number from 0 to 100"),
+        (
+            "[a]\nrandom_distribution=zipfian:1.2\n",
+            "mix.fio:2: random_distribution: found \"zipfian:1.2\", expected random, zipf:THETA, pareto:H, normal:DEVIATION, zoned:… or zoned_abs:…; the nearest is \"zipf\"",
+        ),
+        (
+            "[a]\nrandom_distribution=zipf:abc\n",
+            "mix.fio:2: random_distribution: found \"zipf:abc\", expected random, zipf:THETA, pareto:H, normal:DEVIATION, zoned:… or zoned_abs:…",
+        ),
+        (
+            "[a]\nrandom_distribution=pareto:1.5\n",
+            "mix.fio:2: random_distribution: found \"pareto:1.5\", expected a skew between 0 and 1, such as pareto:0.2",
+        ),
+        (
+            "[a]\nrandom_distribution=normal:0\n",
+            "mix.fio:2: random_distribution: found \"normal:0\", expected a deviation above 0 and up to 100 percent of the region",
+        ),
+        (
+            "[a]\nrandom_distribution=zipf:1.2:3\n",
+            "mix.fio:2: random_distribution: found \"zipf:1.2:3\", expected a center from 0 to 1",
+        ),
+        (
+            "[a]\nrandom_distribution=zoned:50/5:30/15\n",
+            "mix.fio:2: random_distribution: found \"zoned:50/5:30/15\", expected zones of ACCESS/SIZE percent that each add up to 100, such as zoned:80/20:20/80",
+        ),
+        (
+            "[a]\nrw=randread\nrandom_distribution=zoned_abs:50/512m:50/1g\n",
+            "mix.fio:3: random_distribution: found zones that end at byte 1610612736, expected at most 1073741824",
+        ),
+        (
+            "[a]\nrate=fast\n",
+            "mix.fio:2: rate: found \"fast\", expected bytes a second, or read,write,trim of them, such as 10m or ,500k",
+        ),
+        (
+            "[a]\nrate=1m\nrate_iops=100\n",
+            "mix.fio:3: rate_iops: found it beside rate, expected one of the two for a direction",
+        ),
+        (
+            "[a]\nthinktime=5x\n",
+            "mix.fio:2: thinktime: found \"5x\", expected a time of at most 213 days such as 30s, 5m, 200ms or 50us",
+        ),
+        (
+            "[a]\nthinktime_blocks=4\n",
+            "mix.fio:2: thinktime_blocks: found it without thinktime, expected thinktime=TIME too",
+        ),
+        (
+            "[a]\nruntime=300d\n",
+            "mix.fio:2: runtime: found \"300d\", expected a time of at most 213 days such as 30s, 5m, 200ms or 50us",
+        ),
+        ("[a]\ntime_based\n", "mix.fio:2: time_based: found it without runtime, expected runtime=TIME too"),
+        (
+            "[a]\nverify=crc33\n",
+            "mix.fio:2: verify: found \"crc33\", expected one of md5, crc64, crc32c, crc32c-intel, crc32, crc16, crc7, xxhash, sha512, sha256, sha1, sha3-224, sha3-256, sha3-384, sha3-512, meta, pattern, pattern_hdr, null, 0; the nearest is \"crc32\"",
+        ),
+        (
+            "[a]\nrw=randtrim\nverify=md5\n",
+            "mix.fio:3: verify: found it on a job that only trims, expected one that reads or writes",
+        ),
+        (
+            "[a]\nioengine=mmap\n",
+            "mix.fio:2: ioengine: found \"mmap\", expected one of libaio, io_uring, io_uring_cmd, posixaio, solarisaio, windowsaio, sg, xnvme, libblkio, sync, psync, vsync, pvsync, pvsync2",
+        ),
+        (
+            "[a]\ndirect=0\n",
+            "mix.fio:2: direct: found \"0\", expected 1: a job meets the drive itself, there is no page cache to buffer in",
+        ),
+        (
+            "[a]\nbuffered=1\n",
+            "mix.fio:2: buffered: found \"1\", expected 0: a job meets the drive itself, there is no page cache to buffer in",
+        ),
+        ("[a]\nstonewall=maybe\n", "mix.fio:2: stonewall: found \"maybe\", expected 0 or 1"),
+        (
+            "[a]\nkb_base=1001\n",
+            "mix.fio:2: kb_base: found \"1001\", expected one of 1024, 1000; the nearest is \"1000\"",
+        ),
+        (
+            "[a]\nfilename=/dev/sda:/dev/sdb\n",
+            "mix.fio:2: filename: found \"/dev/sda:/dev/sdb\", expected one file: there is one drive",
+        ),
+        (
+            "[a]\nfilename=/dev/sda\n[b]\nfilename=/dev/sdb\n",
+            "mix.fio:4: filename: found \"/dev/sdb\", expected \"/dev/sda\" as above: there is one drive, offset= divides it",
+        ),
+        (
+            "[a]\nread_iolog=none.log\nbs=4k\n",
+            "mix.fio:3: bs: found it beside read_iolog, expected a job that replays or one that generates",
+        ),
+        ("[a]\nread_iolog=none.log\n", "mix.fio:2: read_iolog: none.log: No such file or directory (os error 2)"),
+    ];
+    for (text, expected) in table {
+        assert_eq!(message(text), *expected, "for {text:?}");
+    }
+}

@@ -1,0 +1,5 @@
+"""``python -m nandram``."""
+
+from nandram.cli import main
+
+main()

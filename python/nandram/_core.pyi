@@ -1,0 +1,91 @@
+"""The native module: what of the simulator Python calls.
+
+A user's mistake is raised as `nandram.UserError` with the one line to show. A broken invariant of the simulator is a
+Rust panic (`pyo3_runtime.PanicException`).
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+from numpy.typing import NDArray
+
+from nandram.options import RunOptions
+
+Columns = dict[str, NDArray[Any]]
+"""Columns of one length, by name. The end of a name is its unit: ``_ns``, ``_s``, ``_bytes``, ``_pj``."""
+
+class RunOutput:
+    """What a run gave. The texts are complete and the same bytes for the same input, on any machine."""
+
+    @property
+    def summary_json(self) -> str:
+        """``summary.json``.
+
+        ``jobs`` follows fio's JSON output, version 3: ``jobname``, ``groupid``, ``job options``, and for ``read``,
+        ``write``, ``trim``: ``io_bytes``, ``bw_bytes``, ``iops``, ``runtime`` (ms), ``total_ios``, ``slat_ns``,
+        ``clat_ns`` with ``percentile``, ``lat_ns``; and ``sync`` with ``total_ios`` and ``lat_ns``. Beside it:
+        ``nandram`` (``version``, ``system``, ``workload``, ``seed``, ``simulated_s``, ``notes``: lines for the user,
+        such as how much of the start was left out as warm-up) and ``device`` (numbers by name, such as
+        ``write_amplification``).
+        """
+
+    @property
+    def manifest_json(self) -> str:
+        """``manifest.json``: the resolved system with the basis of each value, versions, seed, content hash."""
+
+    @property
+    def timeline_json(self) -> str | None:
+        """``timeline.json`` in the Trace Event Format; None unless asked for."""
+
+    @property
+    def latency(self) -> Columns:
+        """Histograms of the response times, a row a bucket that is not empty, in rising order of latency.
+
+        ``job`` (index into ``jobs``), ``direction`` (0 read, 1 write, 2 trim, 3 sync), ``latency_ns`` (the upper end
+        of the bucket), ``count``.
+        """
+
+    @property
+    def throughput(self) -> Columns:
+        """What completed, a row an interval and job, in the order of time.
+
+        ``time_s`` (the start of the interval), ``job``, ``read_bytes``, ``write_bytes``, ``trim_bytes``, ``reads``,
+        ``writes``, ``trims``.
+        """
+
+    @property
+    def dies(self) -> Columns:
+        """A row a die: ``die``, ``channel``, the fractions of the run it was busy, ``reads``, and so on.
+
+        The fractions are ``read_busy``, ``program_busy`` and ``erase_busy``, the counts ``reads``, ``programs`` and
+        ``erases``, the energy ``energy_pj``.
+        """
+
+def check(system: str, sets: list[str]) -> str:
+    """Return the resolved system file as TOML: every default, and the basis of every value.
+
+    `system`: a file's path or a preset's name. `sets`: changes, each ``key=value``, the value as in TOML.
+    """
+
+def schema() -> str:
+    """Return the JSON Schema of system files."""
+
+def systems() -> list[tuple[str, str]]:
+    """Return the presets: name and one line."""
+
+def read_preset(name: str) -> str:
+    """Return the file of a preset."""
+
+def run(
+    system: str,
+    sets: list[str],
+    workload: str,
+    options: RunOptions,
+    progress: Callable[[float, float, int], bool] | None,
+) -> RunOutput:
+    """Run a workload, a fio job file or a trace, on a system.
+
+    `progress` is called a few times a second with the fraction done (0 to 1, or -1 if the end is not known), the
+    simulated time in seconds and the requests completed. If it returns False, or raises, the run stops:
+    KeyboardInterrupt, or what it raised.
+    """

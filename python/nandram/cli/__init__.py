@@ -1,0 +1,62 @@
+"""The command line. Each command is a file; what the user reads of it is its docstring and its options' help."""
+
+import os
+import sys
+
+import typer
+from typer.exceptions import TyperException
+
+from nandram.cli import capture, run, systems
+from nandram.errors import UserError
+
+app = typer.Typer(
+    name="nandram",
+    add_completion=False,
+    no_args_is_help=True,
+    # Plain text: rich would double the time of --help.
+    rich_markup_mode=None,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+app.command()(run.run)
+app.command()(systems.check)
+app.command()(systems.schema)
+app.command("systems")(systems.list_systems)
+app.add_typer(capture.app, name="capture")
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        from importlib.metadata import version
+
+        print(f"nandram {version('nandram')}")
+        raise typer.Exit
+
+
+@app.callback()
+def nandram(
+    version: bool = typer.Option(
+        False, "--version", callback=_version, is_eager=True, help="Show the version and exit."
+    ),
+) -> None:
+    """Describe a machine of flash and DRAM in one file, and simulate it."""
+
+
+def main(arguments: list[str] | None = None) -> None:
+    """Run a command and exit with its status: 2 for a user's mistake, told in one line, 130 if interrupted."""
+    try:
+        status = app(arguments, standalone_mode=False, prog_name="nandram")
+    except (UserError, TyperException) as error:
+        message = error.format_message() if isinstance(error, TyperException) else str(error)
+        # Without a command there is no message, but the help was shown.
+        if message:
+            print(f"error: {message}", file=sys.stderr)
+        status = 2
+    except (KeyboardInterrupt, typer.Abort):
+        print("interrupted", file=sys.stderr)
+        status = 130
+    except BrokenPipeError:
+        # Whoever read our output has enough; keep the interpreter from complaining at exit.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        status = 0
+    sys.exit(status)

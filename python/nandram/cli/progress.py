@@ -1,0 +1,67 @@
+"""A progress bar with rate and time left, on a terminal only."""
+
+import contextlib
+import sys
+import time
+from collections.abc import Callable, Iterator
+
+
+@contextlib.contextmanager
+def progress_bar(label: str) -> Iterator[Callable[[float], None] | None]:
+    """Yield what to call with the fraction done; None where nobody would see it."""
+    if not sys.stderr.isatty():
+        yield None
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
+
+    with Progress(
+        TextColumn("{task.description}"),
+        BarColumn(),
+        TaskProgressColumn(),
+        TimeRemainingColumn(),
+        console=Console(stderr=True),
+        transient=True,
+    ) as progress:
+        task = progress.add_task(label, total=1.0)
+        yield lambda fraction: progress.update(task, completed=fraction)
+
+
+@contextlib.contextmanager
+def run_progress() -> Iterator[Callable[[float, float, int], bool]]:
+    """Yield what to call with the fraction done, the simulated seconds and the requests done: `simulate.Progress`.
+
+    Where nobody would see it, it does nothing but give Ctrl-C its turn.
+    """
+    if not sys.stderr.isatty():
+        yield lambda _fraction, _simulated_s, _done: True
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
+
+    with Progress(
+        BarColumn(),
+        TaskProgressColumn(),
+        TextColumn(
+            "{task.fields[requests]:,} requests, {task.fields[rate]:,.0f}/s, {task.fields[simulated]:.3f} s simulated"
+        ),
+        TimeRemainingColumn(),
+        console=Console(stderr=True),
+        transient=True,
+    ) as bar:
+        task = bar.add_task("", total=None, requests=0, rate=0.0, simulated=0.0)
+        started = time.monotonic()
+
+        def update(fraction: float, simulated_s: float, done: int) -> bool:
+            elapsed = time.monotonic() - started
+            bar.update(
+                task,
+                total=1.0 if fraction >= 0 else None,
+                completed=max(fraction, 0.0),
+                requests=done,
+                rate=done / elapsed if elapsed > 0 else 0.0,
+                simulated=simulated_s,
+            )
+            return True
+
+        yield update

@@ -1,0 +1,115 @@
+"""``nandram run``: a workload on a system."""
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from nandram.errors import UserError
+
+if TYPE_CHECKING:
+    from nandram.result import Result
+
+SystemArgument = Annotated[str, typer.Argument(metavar="SYSTEM", help="A preset's name or a system file.")]
+SetOption = Annotated[
+    list[str] | None,
+    typer.Option("--set", metavar="KEY=VALUE", help="Change a key of the system; may be given again."),
+]
+
+
+def run(
+    system: SystemArgument,
+    workload: Annotated[str, typer.Argument(metavar="WORKLOAD", help="A fio job file or a trace.")],
+    output: Annotated[
+        Path | None,
+        typer.Option("--output", "-o", metavar="DIR", help="Write summary.json, Parquet tables and report.html there."),
+    ] = None,
+    seed: Annotated[str, typer.Option(metavar="N", help="The same seed gives the same bytes.")] = "1",
+    changes: SetOption = None,
+    payload: Annotated[
+        str, typer.Option(metavar="none|stamp", help="stamp: check every sector that is read.")
+    ] = "none",
+    timeline: Annotated[bool, typer.Option("--timeline", help="Write timeline.json for Perfetto; needs -o.")] = False,
+    replay: Annotated[
+        str | None,
+        typer.Option(
+            metavar="MODE",
+            help="Traces: open (when they say), closed:DEPTH (as fast as served), scaled:FACTOR (times multiplied).",
+        ),
+    ] = None,
+    wrap: Annotated[
+        bool, typer.Option("--wrap", help="Traces: wrap addresses beyond the drive into it; else they are an error.")
+    ] = False,
+    precondition: Annotated[
+        str | None,
+        typer.Option(
+            metavar="none|fill|settle|steady",
+            help="Before the run: write all once; and overwrite until steady; or set that state by calculation.",
+        ),
+    ] = None,
+) -> None:
+    """Run a workload on a system, in virtual time."""
+    from nandram.cli.progress import run_progress
+    from nandram.simulate import run as simulate
+    from nandram.system import System
+
+    if timeline and output is None:
+        raise UserError("--timeline: has nowhere to be written: give a folder with -o")
+    with run_progress() as progress:
+        result = simulate(
+            System(system, tuple(split_changes(changes))),
+            workload,
+            seed=whole_number("--seed", seed),
+            payload=payload,
+            timeline=timeline,
+            output=output,
+            replay=replay,
+            wrap=wrap,
+            precondition=precondition,
+            progress=progress,
+        )
+    show(result)
+
+
+def whole_number(name: str, text: str) -> int:
+    """Read an option's whole number. Raises `UserError`."""
+    if text.isascii() and text.isdigit():
+        return int(text)
+    raise UserError(f"{name}: found `{text}`, expected a whole number")
+
+
+def split_changes(changes: list[str] | None) -> list[str]:
+    """Check that each change has the form ``key=value``. Raises `UserError`."""
+    for change in changes or []:
+        key, equals, _ = change.partition("=")
+        if not equals or not key.strip():
+            raise UserError(f"--set: found `{change}`, expected KEY=VALUE")
+    return changes or []
+
+
+def show(result: "Result") -> None:
+    """Print the table, the device's numbers and the notes."""
+    from rich.console import Console
+    from rich.table import Table
+
+    from nandram.result import TITLES
+    from nandram.units import quantity
+
+    console = Console(file=sys.stdout, highlight=False)
+    about = result.summary["nandram"]
+    console.print(f"{about['workload']} on {about['system']}, seed {about['seed']}", markup=False)
+    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
+    for number, title in enumerate(TITLES):
+        table.add_column(title, justify="left" if number < 2 else "right", no_wrap=True)
+    for row in result.rows():
+        table.add_row(*row)
+    # A table that is cut is of no use in a file or a narrow window.
+    console.print(table, width=max(console.width, 120), crop=False, soft_wrap=True)
+    for name, value in result.device.items():
+        if isinstance(value, int | float) and not isinstance(value, bool):
+            console.print(f"{name.replace('_', ' ')}: {quantity(name, value)}", markup=False)
+    for note in result.notes:
+        console.print(note, markup=False, soft_wrap=True)
+    if result.output is not None:
+        console.print(str(result.output / "report.html"), markup=False, soft_wrap=True)

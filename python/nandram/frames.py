@@ -1,0 +1,55 @@
+"""The tables of a result: from the native module's columns to polars frames, and what is computed from them."""
+
+import math
+from collections.abc import Mapping
+from typing import Any
+
+import polars as pl
+
+from nandram.result import DIRECTIONS
+
+
+def latency(columns: Mapping[str, Any], names: list[str]) -> pl.DataFrame:
+    """Return the histograms with the jobs' names and the directions in words."""
+    frame = _named(pl.DataFrame(dict(columns)), names)
+    words = pl.col("direction").replace_strict(dict(enumerate(DIRECTIONS)), return_dtype=pl.String)
+    return frame.with_columns(words)
+
+
+def throughput(columns: Mapping[str, Any], names: list[str]) -> pl.DataFrame:
+    """Return the series with the jobs' names."""
+    return _named(pl.DataFrame(dict(columns)), names)
+
+
+def dies(columns: Mapping[str, Any]) -> pl.DataFrame:
+    """Return the dies."""
+    return pl.DataFrame(dict(columns))
+
+
+def _named(frame: pl.DataFrame, names: list[str]) -> pl.DataFrame:
+    name = pl.col("job").replace_strict(dict(enumerate(names)), return_dtype=pl.String).alias("name")
+    after = frame.get_column_index("job") + 1
+    return frame.insert_column(after, frame.select(name).to_series())
+
+
+def cumulative(frame: pl.DataFrame) -> pl.DataFrame:
+    """Add to histograms, for each job and direction, the fraction of requests up to each bucket."""
+    over = ["job", "direction"]
+    return frame.sort(*over, "latency_ns").with_columns(
+        (pl.col("count").cum_sum().over(over) / pl.col("count").sum().over(over)).alias("fraction")
+    )
+
+
+def percentile(frame: pl.DataFrame, percent: float, direction: str | None) -> float:
+    """Return the latency, in ns, that `percent` of the requests kept, over all jobs; NaN if there were none."""
+    if direction is None:
+        frame = frame.filter(pl.col("direction") != "sync")
+    else:
+        frame = frame.filter(pl.col("direction") == direction)
+    if frame.is_empty():
+        return math.nan
+    merged = frame.group_by("latency_ns").agg(pl.col("count").sum()).sort("latency_ns")
+    counts = merged["count"].cum_sum()
+    wanted = math.ceil(counts[-1] * percent / 100)
+    index = counts.search_sorted(max(wanted, 1))
+    return float(merged["latency_ns"][index])

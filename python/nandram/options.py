@@ -1,0 +1,119 @@
+"""The options of a run, as the command line and Python give them."""
+
+import difflib
+import math
+from typing import Literal, NotRequired, TypedDict, cast
+
+from nandram.errors import UserError
+
+Payload = Literal["none", "stamp"]
+Precondition = Literal["none", "fill", "settle", "steady"]
+
+PAYLOADS: tuple[Payload, ...] = ("none", "stamp")
+PRECONDITIONS: tuple[Precondition, ...] = ("none", "fill", "settle", "steady")
+
+
+class RunOptions(TypedDict):
+    """What the native `run` takes beside the system and the workload; a key that is left out has its default."""
+
+    seed: int
+    payload: Payload
+    """``stamp``: every sector read is checked."""
+    timeline: bool
+    wrap: bool
+    """Addresses of a trace beyond the drive: wrapped into it, or else an error."""
+    precondition: NotRequired[Precondition]
+    """``fill``: written once in sequence; ``settle``: and overwritten at random until write amplification settles;
+    ``steady``: set to that state by calculation."""
+    replay: NotRequired[Literal["open", "closed", "scaled"]]
+    """Traces: when they say, as fast as they are served, or when they say times `replay_factor`."""
+    replay_depth: NotRequired[int]
+    """``closed``: requests outstanding."""
+    replay_factor: NotRequired[float]
+    """``scaled``: the factor on the times; 0.5 is twice as fast."""
+
+
+SEED_MAX = (1 << 64) - 1
+
+
+def run_options(
+    seed: int, payload: str, timeline: bool, wrap: bool, precondition: str | None, replay: str | None
+) -> RunOptions:
+    """Check the options and put them into the form the native module takes. Raises `UserError`."""
+    if not 0 <= seed <= SEED_MAX:
+        raise UserError(f"seed: found {seed}, expected a whole number from 0 to {SEED_MAX}")
+    options = RunOptions(
+        seed=seed,
+        payload=cast("Payload", one_of("payload", payload, PAYLOADS)),
+        timeline=timeline,
+        wrap=wrap,
+    )
+    if precondition is not None:
+        options["precondition"] = cast("Precondition", one_of("precondition", precondition, PRECONDITIONS))
+    if replay is not None:
+        _set_replay(options, replay)
+    return options
+
+
+def _set_replay(options: RunOptions, text: str) -> None:
+    kind, colon, value = text.partition(":")
+    if kind == "open" and not colon:
+        options["replay"] = "open"
+    elif kind == "closed":
+        options["replay"] = "closed"
+        if colon:
+            if not value.isascii() or not value.isdigit() or not 0 < int(value) < 1 << 32:
+                raise UserError(f"replay: found `{text}`, expected closed:DEPTH with a whole number from 1")
+            options["replay_depth"] = int(value)
+    elif kind == "scaled":
+        try:
+            factor = float(value)
+        except ValueError:
+            factor = math.nan
+        if not (factor > 0 and math.isfinite(factor)):
+            raise UserError(f"replay: found `{text}`, expected scaled:FACTOR with a number above 0")
+        options["replay"] = "scaled"
+        options["replay_factor"] = factor
+    else:
+        forms = "open, closed, closed:DEPTH or scaled:FACTOR"
+        raise UserError(f"replay: found `{text}`, expected {forms}{nearest(kind, ('open', 'closed', 'scaled'))}")
+
+
+def one_of(name: str, value: str, known: tuple[str, ...]) -> str:
+    """Return `value` if it is one of `known`. Raises `UserError`."""
+    if value in known:
+        return value
+    raise UserError(f"{name}: found `{value}`, expected {' or '.join(known)}{nearest(value, known)}")
+
+
+def nearest(value: str, known: tuple[str, ...]) -> str:
+    """Return the end of a message that names the nearest of `known`, if one is near."""
+    near = difflib.get_close_matches(value, known, 1)
+    return f"; did you mean `{near[0]}`?" if near else ""
+
+
+def set_lines(changes: dict[str, object]) -> list[str]:
+    """Return changes of system keys as ``key=value``, as `--set` takes them."""
+    return [f"{key}={_toml(value)}" for key, value in changes.items()]
+
+
+def _toml(value: object) -> str:
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, str):
+        return value
+    if isinstance(value, int | float):
+        return repr(value)
+    if isinstance(value, list | tuple):
+        return "[" + ", ".join(_quoted(item) for item in value) + "]"
+    if isinstance(value, dict):
+        return "{ " + ", ".join(f"{key} = {_quoted(item)}" for key, item in value.items()) + " }"
+    raise UserError(f"set: found a {type(value).__name__}, expected a string, a number, a boolean, a list or a dict")
+
+
+def _quoted(value: object) -> str:
+    if isinstance(value, str):
+        import json
+
+        return json.dumps(value, ensure_ascii=False)
+    return _toml(value)

@@ -1,0 +1,235 @@
+"""The result of a run: numbers as attributes, tables as polars frames, plots."""
+
+import html
+import json
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from nandram import units
+from nandram.errors import UserError
+
+if TYPE_CHECKING:
+    import altair as alt
+    import polars as pl
+
+DIRECTIONS = ("read", "write", "trim", "sync")
+"""As the native module numbers them."""
+
+
+@dataclass(frozen=True)
+class Traffic:
+    """One direction of one job."""
+
+    job: str
+    group: int
+    """Jobs of one group ran at the same time, groups one after another (fio's ``stonewall``)."""
+    direction: str
+    """``read``, ``write``, ``trim`` or ``sync``."""
+    requests: int
+    bytes: int
+    iops: float
+    bandwidth_bytes_s: float
+    latency_mean_ns: float
+    """From when the request was due to when it was complete."""
+    latency_max_ns: float
+    percentiles_ns: dict[float, float]
+    """Completion latency (fio's ``clat_ns``), by percent."""
+
+
+class Result:
+    """What a run gave."""
+
+    def __init__(
+        self,
+        summary_json: str,
+        manifest_json: str,
+        tables: "dict[str, pl.DataFrame]",
+        timeline_json: str | None = None,
+        output: Path | None = None,
+    ) -> None:
+        self.summary: dict[str, Any] = json.loads(summary_json)
+        """The content of ``summary.json``; its ``jobs`` follow fio's JSON."""
+        self.manifest: dict[str, Any] = json.loads(manifest_json)
+        """The resolved system with the basis of each value, versions, seed, content hash."""
+        self.summary_json = summary_json
+        self.manifest_json = manifest_json
+        self.timeline_json = timeline_json
+        """For Perfetto; None unless asked for."""
+        self.output = output
+        """The folder it was written to."""
+        self.tables = tables
+
+    # -- numbers
+
+    @cached_property
+    def traffic(self) -> list[Traffic]:
+        """Each direction of each job in which something was done."""
+        return list(_traffic(self.summary["jobs"]))
+
+    @property
+    def iops(self) -> float:
+        """Reads, writes and trims a second, over all jobs and the time that they ran."""
+        return _ratio(sum(each.requests for each in self._data), self.runtime_s)
+
+    @property
+    def bandwidth_bytes_s(self) -> float:
+        """Bytes read and written a second, over all jobs and the time that they ran."""
+        return _ratio(sum(each.bytes for each in self._data if each.direction != "trim"), self.runtime_s)
+
+    @property
+    def runtime_s(self) -> float:
+        """How long the jobs ran, without what was left out of the statistics: the longest of each group, added."""
+        longest: dict[int, float] = {}
+        for each in self._data:
+            longest[each.group] = max(longest.get(each.group, 0.0), _ratio(each.requests, each.iops))
+        return sum(longest.values())
+
+    @property
+    def latency_mean_ns(self) -> float:
+        """Mean response time of reads, writes and trims."""
+        return _ratio(
+            sum(each.latency_mean_ns * each.requests for each in self._data), sum(each.requests for each in self._data)
+        )
+
+    def latency_percentile_ns(self, percent: float, direction: str | None = None) -> float:
+        """Return the response time that `percent` of the requests (of one direction) kept; NaN if there were none."""
+        from nandram import frames
+
+        return frames.percentile(self.latency(), percent, direction)
+
+    @property
+    def device(self) -> dict[str, Any]:
+        """What the device counted: write amplification, cache hits, energy and the like."""
+        device: dict[str, Any] = self.summary["device"]
+        return device
+
+    @property
+    def notes(self) -> list[str]:
+        """What there is to know about these numbers, such as how much of the start was left out as warm-up."""
+        notes: list[str] = self.summary["nandram"]["notes"]
+        return notes
+
+    @property
+    def _data(self) -> list[Traffic]:
+        return [each for each in self.traffic if each.direction != "sync"]
+
+    # -- tables
+
+    def latency(self) -> "pl.DataFrame":
+        """Histograms of the response times: ``job, name, direction, latency_ns, count``, a row a bucket."""
+        return self.tables["latency"]
+
+    def throughput(self) -> "pl.DataFrame":
+        """What completed over time: ``time_s, job, name, read_bytes, ...``, a row an interval and job."""
+        return self.tables["samples"]
+
+    def dies(self) -> "pl.DataFrame":
+        """A row a die: how it was busy, what it did, the energy it took."""
+        return self.tables["dies"]
+
+    # -- plots
+
+    def plot_latency_cdf(self) -> "alt.Chart":
+        """Plot the fraction of requests that were answered within a time."""
+        from nandram import plots
+
+        return plots.latency_cdf(self)
+
+    def plot_throughput(self) -> "alt.Chart":
+        """Plot what was read and written over time."""
+        from nandram import plots
+
+        return plots.throughput(self)
+
+    def plot_dies(self) -> "alt.Chart":
+        """Plot how busy each die was, and with what."""
+        from nandram import plots
+
+        return plots.dies(self)
+
+    # -- files
+
+    def save(self, folder: str | os.PathLike[str]) -> Path:
+        """Write the result to a folder, made if need be: JSON, Parquet, a report. Raises `UserError`."""
+        from nandram import output
+
+        self.output = output.write(self, Path(folder))
+        return self.output
+
+    # -- to be looked at
+
+    def __repr__(self) -> str:
+        about = self.summary["nandram"]
+        return (
+            f"<Result {about['workload']} on {about['system']}, seed {about['seed']}: {self.iops:,.0f} IOPS, "
+            f"{units.rate(self.bandwidth_bytes_s)}, mean {units.duration(self.latency_mean_ns)}>"
+        )
+
+    def _repr_html_(self) -> str:
+        head = "".join(f"<th>{html.escape(title)}</th>" for title in TITLES)
+        rows = "".join(
+            "<tr>" + "".join(f"<td>{html.escape(cell)}</td>" for cell in row) + "</tr>" for row in self.rows()
+        )
+        return f"<p>{html.escape(repr(self))}</p><table><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table>"
+
+    def rows(self) -> list[list[str]]:
+        """Return the table that people read, a row a job and direction, its columns `TITLES`."""
+        return [
+            [
+                each.job,
+                each.direction,
+                f"{each.requests:,}",
+                f"{each.iops:,.0f}",
+                units.rate(each.bandwidth_bytes_s) if each.direction in ("read", "write") else "",
+                units.duration(each.latency_mean_ns),
+                *(
+                    units.duration(each.percentiles_ns[percent]) if percent in each.percentiles_ns else ""
+                    for percent in (50.0, 99.0, 99.9)
+                ),
+                units.duration(each.latency_max_ns),
+            ]
+            for each in self.traffic
+        ]
+
+
+TITLES = ["job", "", "requests", "IOPS", "bandwidth", "mean", "50 %", "99 %", "99.9 %", "max"]
+"""The columns of `Result.rows`."""
+
+
+def _ratio(above: float, below: float) -> float:
+    return above / below if below else 0.0
+
+
+def _traffic(jobs: list[dict[str, Any]]) -> Iterator[Traffic]:
+    for job in jobs:
+        for direction in DIRECTIONS:
+            found = job[direction]
+            if found["total_ios"] == 0:
+                continue
+            percentiles = found.get("clat_ns", found["lat_ns"]).get("percentile", {})
+            yield Traffic(
+                job=job["jobname"],
+                group=job["groupid"],
+                direction=direction,
+                requests=found["total_ios"],
+                bytes=found.get("io_bytes", 0),
+                iops=found.get("iops", 0.0),
+                bandwidth_bytes_s=found.get("bw_bytes", 0.0),
+                latency_mean_ns=found["lat_ns"]["mean"],
+                latency_max_ns=found["lat_ns"]["max"],
+                percentiles_ns={float(percent): value for percent, value in percentiles.items()},
+            )
+
+
+def read(folder: str | os.PathLike[str]) -> Result:
+    """Read a result that was written to a folder. Raises `UserError`."""
+    from nandram import output
+
+    path = Path(folder)
+    if not (path / "summary.json").is_file():
+        raise UserError(f"{path}: holds no result: there is no summary.json in it")
+    return output.read(path)

@@ -1,0 +1,62 @@
+"""Systems: presets and files, with changes."""
+
+import os
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+from nandram.options import set_lines
+
+
+@dataclass(frozen=True)
+class System:
+    """A machine, read and checked: a preset or a file, with changes."""
+
+    source: str
+    """The preset's name or the file's path."""
+    changes: tuple[str, ...] = ()
+    """``key=value``, in order."""
+
+    @cached_property
+    def toml(self) -> str:
+        """The resolved file: every default, and the basis of every value."""
+        from nandram import _core
+
+        return _core.check(self.source, list(self.changes))
+
+    @cached_property
+    def values(self) -> dict[str, Any]:
+        """The resolved file as dictionaries."""
+        return tomllib.loads(self.toml)
+
+    def with_(self, changes: Mapping[str, object]) -> "System":
+        """Return this system with further changes. Raises `UserError`."""
+        return _checked(System(self.source, (*self.changes, *set_lines(dict(changes)))))
+
+    def __repr__(self) -> str:
+        changed = f" with {', '.join(self.changes)}" if self.changes else ""
+        return f"<System {self.source}{changed}>"
+
+
+def load(system: str | os.PathLike[str], set: Mapping[str, object] | None = None) -> System:  # noqa: A002
+    """Read a system: a preset's name or a file's path.
+
+    `set` changes keys, as ``--set`` does: ``{"link.lanes": 2, "device.hmb.size": "64MiB"}``. Raises `UserError` if
+    there is no such system, or a mistake in it.
+    """
+    return _checked(System(os.fspath(system), tuple(set_lines(dict(set or {})))))
+
+
+def _checked(system: System) -> System:
+    """Read the system now, so that a mistake is told where it was made."""
+    assert system.toml is not None
+    return system
+
+
+def systems() -> dict[str, str]:
+    """Return the presets: their names, with a line on each."""
+    from nandram import _core
+
+    return dict(_core.systems())

@@ -1,0 +1,51 @@
+"""Numbers as people read them."""
+
+
+def count(number: int, noun: str) -> str:
+    """``1 file``, ``12,345 files``."""
+    return f"{number:,} {noun}" + ("" if number == 1 else "s")
+
+
+def size(amount: float) -> str:
+    """``512 B``, ``1.5 MB``: decimal, as drives are sold."""
+    return _scaled(amount, "B")
+
+
+def rate(amount: float) -> str:
+    """``1.5 MB/s``, from bytes a second."""
+    return _scaled(amount, "B/s")
+
+
+def duration(nanoseconds: float) -> str:
+    """``850 ns``, ``12.3 us``, ``4.56 ms``, ``1.20 s``."""
+    for unit, scale in (("s", 1e9), ("ms", 1e6), ("us", 1e3)):
+        if nanoseconds >= scale:
+            return f"{_digits(nanoseconds / scale)} {unit}"
+    return f"{nanoseconds:.0f} ns"
+
+
+def _scaled(amount: float, unit: str) -> str:
+    for prefix, scale in (("T", 1e12), ("G", 1e9), ("M", 1e6), ("k", 1e3)):
+        if amount >= scale:
+            return f"{_digits(amount / scale)} {prefix}{unit}"
+    return f"{amount:.0f} {unit}"
+
+
+def _digits(value: float) -> str:
+    """Three significant digits."""
+    return f"{value:.2f}" if value < 10 else f"{value:.1f}" if value < 100 else f"{value:.0f}"
+
+
+_UNITS = {"_ns": duration, "_bytes": size, "_bytes_s": rate}
+
+
+def quantity(name: str, value: float) -> str:
+    """A number whose unit is the end of its name: ``read_bytes``, ``energy_pj``."""
+    for end, write in sorted(_UNITS.items(), key=lambda each: -len(each[0])):
+        if name.endswith(end):
+            return write(value)
+    if name.endswith("_pj"):
+        return f"{value / 1e12:.4g} J" if value >= 1e12 else f"{value / 1e6:.4g} uJ"
+    if name.endswith("_s"):
+        return f"{value:.6g} s"
+    return f"{value:,}" if isinstance(value, int) else f"{value:.4g}"
