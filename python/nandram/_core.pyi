@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from nandram.options import RunOptions
 
 Columns = dict[str, NDArray[Any]]
-"""Columns of one length, by name. The end of a name is its unit: ``_ns``, ``_s``, ``_bytes``, ``_pj``."""
+"""Columns of one length, by name. The end of a name is its unit: ``_ns``, ``_s``, ``bytes``."""
 
 class RunOutput:
     """What a run gave. The texts are complete and the same bytes for the same input, on any machine."""
@@ -23,15 +23,17 @@ class RunOutput:
 
         ``jobs`` follows fio's JSON output, version 3: ``jobname``, ``groupid``, ``job options``, and for ``read``,
         ``write``, ``trim``: ``io_bytes``, ``bw_bytes``, ``iops``, ``runtime`` (ms), ``total_ios``, ``slat_ns``,
-        ``clat_ns`` with ``percentile``, ``lat_ns``; and ``sync`` with ``total_ios`` and ``lat_ns``. Beside it:
-        ``nandram`` (``version``, ``system``, ``workload``, ``seed``, ``simulated_s``, ``notes``: lines for the user,
-        such as how much of the start was left out as warm-up) and ``device`` (numbers by name, such as
-        ``write_amplification``).
+        ``clat_ns`` with ``percentile``, ``lat_ns``; and ``sync`` with ``total_ios`` and ``lat_ns``. Beside them,
+        ``nandram`` has what only a simulator knows.
         """
 
     @property
     def manifest_json(self) -> str:
-        """``manifest.json``: the resolved system with the basis of each value, versions, seed, content hash."""
+        """``manifest.json``: the resolved system with the basis of each value, versions, seed, content hash.
+
+        Python reads of it: ``system`` (as it was named), ``changes`` (``key=value``), ``workload``, ``seed``,
+        ``version``.
+        """
 
     @property
     def timeline_json(self) -> str | None:
@@ -39,26 +41,27 @@ class RunOutput:
 
     @property
     def latency(self) -> Columns:
-        """Histograms of the response times, a row a bucket that is not empty, in rising order of latency.
+        """Histograms of the response times, from arrival to end, without the warm-up: a row a bucket that has any.
 
-        ``job`` (index into ``jobs``), ``direction`` (0 read, 1 write, 2 trim, 3 sync), ``latency_ns`` (the upper end
-        of the bucket), ``count``.
+        ``job`` (index into ``jobs``), ``direction`` (0 read, 1 write, 2 trim, 3 sync), ``latency_ns`` (the upper edge
+        of the bucket, rising), ``count``.
         """
 
     @property
     def throughput(self) -> Columns:
-        """What completed, a row an interval and job, in the order of time.
+        """What ended when, the warm-up included: a row a window of time, job and direction, in the order of time.
 
-        ``time_s`` (the start of the interval), ``job``, ``read_bytes``, ``write_bytes``, ``trim_bytes``, ``reads``,
-        ``writes``, ``trims``.
+        ``time_s`` (the start of the window), ``span_s``, ``job``, ``direction``, ``requests``, ``bytes``,
+        ``latency_mean_ns``.
         """
 
     @property
     def dies(self) -> Columns:
-        """A row a die: ``die``, ``channel``, the fractions of the run it was busy, ``reads``, and so on.
+        """A row a die: ``die``, ``channel``, what it did, and the fractions of the run that this took.
 
-        The fractions are ``read_busy``, ``program_busy`` and ``erase_busy``, the counts ``reads``, ``programs`` and
-        ``erases``, the energy ``energy_pj``.
+        Its array was at work for ``read_busy``, ``program_busy`` and ``erase_busy``, and its register held data that
+        waited for the channel or left through it for ``holding``; counts: ``reads``, ``retries``, ``programs``,
+        ``erases``, ``suspensions``.
         """
 
 def check(system: str, sets: list[str]) -> str:
@@ -85,7 +88,6 @@ def run(
 ) -> RunOutput:
     """Run a workload, a fio job file or a trace, on a system.
 
-    `progress` is called a few times a second with the fraction done (0 to 1, or -1 if the end is not known), the
-    simulated time in seconds and the requests completed. If it returns False, or raises, the run stops:
-    KeyboardInterrupt, or what it raised.
+    `progress` is called a few times a second with the fraction done, the simulated time in seconds and the requests
+    ended. If it returns False, or raises, the run stops: KeyboardInterrupt, or what it raised.
     """

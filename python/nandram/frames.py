@@ -11,13 +11,11 @@ from nandram.result import DIRECTIONS
 
 def latency(columns: Mapping[str, Any], names: list[str]) -> pl.DataFrame:
     """Return the histograms with the jobs' names and the directions in words."""
-    frame = _named(pl.DataFrame(dict(columns)), names)
-    words = pl.col("direction").replace_strict(dict(enumerate(DIRECTIONS)), return_dtype=pl.String)
-    return frame.with_columns(words)
+    return _named(pl.DataFrame(dict(columns)), names)
 
 
 def throughput(columns: Mapping[str, Any], names: list[str]) -> pl.DataFrame:
-    """Return the series with the jobs' names."""
+    """Return the windows with the jobs' names and the directions in words."""
     return _named(pl.DataFrame(dict(columns)), names)
 
 
@@ -28,8 +26,9 @@ def dies(columns: Mapping[str, Any]) -> pl.DataFrame:
 
 def _named(frame: pl.DataFrame, names: list[str]) -> pl.DataFrame:
     name = pl.col("job").replace_strict(dict(enumerate(names)), return_dtype=pl.String).alias("name")
+    words = pl.col("direction").replace_strict(dict(enumerate(DIRECTIONS)), return_dtype=pl.String)
     after = frame.get_column_index("job") + 1
-    return frame.insert_column(after, frame.select(name).to_series())
+    return frame.with_columns(words).insert_column(after, frame.select(name).to_series())
 
 
 def cumulative(frame: pl.DataFrame) -> pl.DataFrame:

@@ -1,16 +1,16 @@
 """The options of a run, as the command line and Python give them."""
 
-import difflib
 import math
+import os
 from typing import Literal, NotRequired, TypedDict, cast
 
 from nandram.errors import UserError
 
 Payload = Literal["none", "stamp"]
-Precondition = Literal["none", "fill", "settle", "steady"]
+Precondition = Literal["none", "fill", "random", "steady"]
 
 PAYLOADS: tuple[Payload, ...] = ("none", "stamp")
-PRECONDITIONS: tuple[Precondition, ...] = ("none", "fill", "settle", "steady")
+PRECONDITIONS: tuple[Precondition, ...] = ("none", "fill", "random", "steady")
 
 
 class RunOptions(TypedDict):
@@ -23,21 +23,41 @@ class RunOptions(TypedDict):
     wrap: bool
     """Addresses of a trace beyond the drive: wrapped into it, or else an error."""
     precondition: NotRequired[Precondition]
-    """``fill``: written once in sequence; ``settle``: and overwritten at random until write amplification settles;
-    ``steady``: set to that state by calculation."""
+    """``fill``: written once in order; ``random``: and overwritten at random until write amplification settles;
+    ``steady``: laid out as that would leave it, from theory."""
+    cache: NotRequired[str]
+    """The folder in which prepared drives are kept; if it is left out, none are."""
+    warm_up: NotRequired[str]
+    """What is cut off the beginning of the statistics: ``detect``, ``keep`` or a time, such as ``50ms``."""
     replay: NotRequired[Literal["open", "closed", "scaled"]]
     """Traces: when they say, as fast as they are served, or when they say times `replay_factor`."""
     replay_depth: NotRequired[int]
-    """``closed``: requests outstanding."""
+    """With ``closed``: requests outstanding."""
     replay_factor: NotRequired[float]
-    """``scaled``: the factor on the times; 0.5 is twice as fast."""
+    """With ``scaled``: the factor on the times; 0.5 is twice as fast."""
 
 
 SEED_MAX = (1 << 64) - 1
 
 
+def default_cache() -> str:
+    """Return where prepared drives are kept unless the user says: ``$NANDRAM_CACHE``, or in the user's cache folder."""
+    chosen = os.environ.get("NANDRAM_CACHE")
+    if chosen:
+        return chosen
+    base = os.environ.get("XDG_CACHE_HOME") or os.path.join(os.path.expanduser("~"), ".cache")
+    return os.path.join(base, "nandram")
+
+
 def run_options(
-    seed: int, payload: str, timeline: bool, wrap: bool, precondition: str | None, replay: str | None
+    seed: int,
+    payload: str,
+    timeline: bool,
+    wrap: bool,
+    precondition: str | None,
+    replay: str | None,
+    warm_up: str | None,
+    cache: str | None,
 ) -> RunOptions:
     """Check the options and put them into the form the native module takes. Raises `UserError`."""
     if not 0 <= seed <= SEED_MAX:
@@ -52,6 +72,10 @@ def run_options(
         options["precondition"] = cast("Precondition", one_of("precondition", precondition, PRECONDITIONS))
     if replay is not None:
         _set_replay(options, replay)
+    if warm_up is not None:
+        options["warm_up"] = warm_up
+    if cache is not None:
+        options["cache"] = cache
     return options
 
 
@@ -60,11 +84,10 @@ def _set_replay(options: RunOptions, text: str) -> None:
     if kind == "open" and not colon:
         options["replay"] = "open"
     elif kind == "closed":
+        if not value.isascii() or not value.isdigit() or not 0 < int(value) < 1 << 32:
+            raise UserError(f"replay: found `{text}`, expected closed:DEPTH with a whole number from 1")
         options["replay"] = "closed"
-        if colon:
-            if not value.isascii() or not value.isdigit() or not 0 < int(value) < 1 << 32:
-                raise UserError(f"replay: found `{text}`, expected closed:DEPTH with a whole number from 1")
-            options["replay_depth"] = int(value)
+        options["replay_depth"] = int(value)
     elif kind == "scaled":
         try:
             factor = float(value)
@@ -75,7 +98,7 @@ def _set_replay(options: RunOptions, text: str) -> None:
         options["replay"] = "scaled"
         options["replay_factor"] = factor
     else:
-        forms = "open, closed, closed:DEPTH or scaled:FACTOR"
+        forms = "open, closed:DEPTH or scaled:FACTOR"
         raise UserError(f"replay: found `{text}`, expected {forms}{nearest(kind, ('open', 'closed', 'scaled'))}")
 
 
@@ -83,11 +106,13 @@ def one_of(name: str, value: str, known: tuple[str, ...]) -> str:
     """Return `value` if it is one of `known`. Raises `UserError`."""
     if value in known:
         return value
-    raise UserError(f"{name}: found `{value}`, expected {' or '.join(known)}{nearest(value, known)}")
+    raise UserError(f"{name}: found `{value}`, expected {', '.join(known[:-1])} or {known[-1]}{nearest(value, known)}")
 
 
 def nearest(value: str, known: tuple[str, ...]) -> str:
     """Return the end of a message that names the nearest of `known`, if one is near."""
+    import difflib
+
     near = difflib.get_close_matches(value, known, 1)
     return f"; did you mean `{near[0]}`?" if near else ""
 

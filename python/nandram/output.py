@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 TABLES = ("samples", "latency", "dies")
 
-_UNITS = {"_ns": "ns", "_s": "s", "_bytes": "B", "_pj": "pJ", "_busy": "fraction of the run"}
+_UNITS = {"_ns": "ns", "_s": "s", "bytes": "B", "_busy": "fraction of the run", "holding": "fraction of the run"}
 """By the end of a column's name."""
 
 

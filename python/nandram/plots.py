@@ -25,7 +25,7 @@ def latency_cdf(result: "Result") -> alt.Chart:
     series = [_thinned(each) for each in frame.partition_by("job", "direction", maintain_order=True)]
     data = pl.concat(series) if series else frame
     data = data.select("name", "direction", (pl.col("latency_ns") / 1000).alias("latency_us"), "fraction")
-    return (
+    chart: alt.Chart = (
         alt.Chart(_values(data), title="Response time")
         .mark_line(interpolate="step-after")
         .encode(
@@ -35,44 +35,61 @@ def latency_cdf(result: "Result") -> alt.Chart:
         )
         .properties(width=480, height=280)
     )
+    return chart
 
 
-def throughput(result: "Result") -> alt.Chart:
-    """Plot what was read and written over time, in MB/s."""
-    data = _rates(result.throughput())
-    return (
-        alt.Chart(_values(data), title="Throughput")
+def throughput(result: "Result") -> alt.LayerChart | alt.FacetChart:
+    """Plot what was read and written over time, in MB/s; what was cut off as warm-up is shaded."""
+    windows = result.throughput().filter(pl.col("direction").is_in(["read", "write"]))
+    # A step goes on until the next; the last one until its end.
+    last = windows.group_by("job", "direction", maintain_order=True).last()
+    ends = last.with_columns(pl.col("time_s") + pl.col("span_s")).select(windows.columns)
+    data = pl.concat([windows, ends]).select(
+        "time_s", "name", "direction", (pl.col("bytes") / pl.col("span_s") / 1e6).alias("rate")
+    )
+    cut = pl.DataFrame({"from": [0.0], "to": [result.warm_up_s]}).filter(pl.col("to") > 0)
+    shade = alt.Chart(_values(cut)).mark_rect(color="#eeeeee").encode(x="from:Q", x2="to:Q")
+    lines = (
+        alt.Chart(_values(data))
         .mark_line(interpolate="step-after")
         .encode(
             x=alt.X("time_s:Q", title="simulated time (s)"),
             y=alt.Y("rate:Q", title="MB/s", scale=alt.Scale(zero=True)),
             **_by_job(data),
         )
-        .properties(width=480, height=280)
     )
+    return alt.layer(shade, lines, title="Throughput").properties(width=480, height=280)
 
 
 def dies(result: "Result") -> alt.Chart:
-    """Plot the fraction of the run that each die was busy, by what it did."""
+    """Plot the fraction of the run that each die's array was busy, by what it did."""
     frame = result.dies()
-    kinds = [column for column in frame.columns if column.endswith("_busy")]
+    kinds = ["read_busy", "program_busy", "erase_busy"]
+    top = pl.col("busy").cum_sum().over("die")
     data = frame.unpivot(kinds, index="die", variable_name="operation", value_name="busy").with_columns(
-        pl.col("operation").str.strip_suffix("_busy"), (pl.col("die") + 1).alias("next")
+        pl.col("operation").str.strip_suffix("_busy"),
+        top.alias("to"),
+        (top - pl.col("busy")).alias("from"),
+        (pl.col("die") - 0.45).alias("left"),
+        (pl.col("die") + 0.45).alias("right"),
     )
-    return (
+    operations = data["operation"].unique(maintain_order=True).to_list()
+    chart: alt.Chart = (
         alt.Chart(_values(data), title="Dies")
-        .mark_bar()
+        .mark_rect()
         .encode(
-            x=alt.X("die:Q", title="die", axis=alt.Axis(tickMinStep=1), scale=alt.Scale(nice=False)),
-            x2="next:Q",
-            y=alt.Y("busy:Q", title="fraction of the time busy", stack="zero", scale=alt.Scale(domainMax=1)),
-            color=alt.Color("operation:N", title=None, scale=_COLOURS, legend=alt.Legend(values=_words(data))),
+            x=alt.X("left:Q", title="die", axis=alt.Axis(tickMinStep=1), scale=alt.Scale(nice=False)),
+            x2="right:Q",
+            y=alt.Y("from:Q", title="fraction of the time busy", scale=alt.Scale(domain=[0, 1])),
+            y2="to:Q",
+            color=alt.Color("operation:N", title=None, scale=_COLOURS, legend=alt.Legend(values=operations)),
         )
         .properties(width=480, height=280)
     )
+    return chart
 
 
-def save(chart: alt.Chart, path: Path) -> None:
+def save(chart: alt.Chart | alt.LayerChart | alt.FacetChart, path: Path) -> None:
     """Save a chart as its file's name says: .png, .svg, or .html that opens without a network."""
     if path.suffix == ".html":
         chart.save(path, inline=True)
@@ -84,10 +101,6 @@ def save(chart: alt.Chart, path: Path) -> None:
 
 def _values(data: pl.DataFrame) -> alt.InlineData:
     return alt.InlineData(values=data.to_dicts())
-
-
-def _words(data: pl.DataFrame) -> list[str]:
-    return data["operation"].unique(maintain_order=True).to_list()
 
 
 def _by_job(data: pl.DataFrame) -> dict[str, Any]:
@@ -107,28 +120,3 @@ def _thinned(frame: pl.DataFrame) -> pl.DataFrame:
     tail = pl.col("fraction") > 1 - 2 / POINTS_MAX
     kept = frame.filter(tail | (step != step.shift(1)).fill_null(value=True))
     return kept if len(kept) <= 2 * POINTS_MAX else kept.gather_every(len(kept) // POINTS_MAX)
-
-
-def _rates(frame: pl.DataFrame) -> pl.DataFrame:
-    """Turn bytes an interval into MB/s; join intervals if there are more than can be seen."""
-    times = frame["time_s"].unique().sort()
-    if len(times) < 2:
-        return pl.DataFrame(
-            schema={"time_s": pl.Float64, "name": pl.String, "direction": pl.String, "rate": pl.Float64}
-        )
-    interval = times[1] - times[0]
-    joined = -(-len(times) // POINTS_MAX)
-    wide = interval * joined
-    kinds = [column for column in ("read_bytes", "write_bytes") if frame[column].sum() > 0]
-    return (
-        frame.with_columns(((pl.col("time_s") / wide + 1e-9).floor() * wide).alias("time_s"))
-        .group_by("time_s", "job", "name", maintain_order=True)
-        .agg(pl.col(kinds).sum())
-        .unpivot(kinds, index=["time_s", "name"], variable_name="direction", value_name="bytes")
-        .select(
-            "time_s",
-            "name",
-            pl.col("direction").str.strip_suffix("_bytes"),
-            (pl.col("bytes") / wide / 1e6).alias("rate"),
-        )
-    )

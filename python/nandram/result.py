@@ -1,7 +1,7 @@
 """The result of a run: numbers as attributes, tables as polars frames, plots."""
 
-import html
 import json
+import math
 import os
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -102,16 +102,38 @@ class Result:
         return frames.percentile(self.latency(), percent, direction)
 
     @property
-    def device(self) -> dict[str, Any]:
-        """What the device counted: write amplification, cache hits, energy and the like."""
-        device: dict[str, Any] = self.summary["device"]
-        return device
+    def inside(self) -> dict[str, Any]:
+        """What only a simulator knows: counts of the translation layer, energy, how busy each part was."""
+        inside: dict[str, Any] = self.summary["nandram"]
+        return inside
+
+    @property
+    def write_amplification(self) -> float:
+        """Units programmed a unit that the host wrote, over the whole run; NaN if it wrote none."""
+        found = self.inside["ftl"]["write_amplification"]
+        return math.nan if found is None or self.inside["ftl"]["host_units"] == 0 else float(found)
+
+    @property
+    def energy_j(self) -> float:
+        """What the flash took over the whole run."""
+        return float(self.inside["energy_j"]["total"])
+
+    @property
+    def warm_up_s(self) -> float:
+        """What was cut off the beginning of the statistics."""
+        return float(self.inside["warm_up"]["cut_s"])
 
     @property
     def notes(self) -> list[str]:
-        """What there is to know about these numbers, such as how much of the start was left out as warm-up."""
-        notes: list[str] = self.summary["nandram"]["notes"]
-        return notes
+        """What there is to know about these numbers, such as how much of the start was cut off as warm-up."""
+        from nandram import notes
+
+        return notes.of(self.inside)
+
+    @property
+    def title(self) -> str:
+        """What ran on what."""
+        return f"{self.manifest['workload']} on {self.manifest['system']}"
 
     @property
     def _data(self) -> list[Traffic]:
@@ -124,11 +146,11 @@ class Result:
         return self.tables["latency"]
 
     def throughput(self) -> "pl.DataFrame":
-        """What completed over time: ``time_s, job, name, read_bytes, ...``, a row an interval and job."""
+        """What completed over time: ``time_s, span_s, job, name, direction, requests, bytes, ...``."""
         return self.tables["samples"]
 
     def dies(self) -> "pl.DataFrame":
-        """A row a die: how it was busy, what it did, the energy it took."""
+        """A row a die: what it did, and how much of the run that took."""
         return self.tables["dies"]
 
     # -- plots
@@ -139,7 +161,7 @@ class Result:
 
         return plots.latency_cdf(self)
 
-    def plot_throughput(self) -> "alt.Chart":
+    def plot_throughput(self) -> "alt.LayerChart | alt.FacetChart":
         """Plot what was read and written over time."""
         from nandram import plots
 
@@ -163,13 +185,14 @@ class Result:
     # -- to be looked at
 
     def __repr__(self) -> str:
-        about = self.summary["nandram"]
         return (
-            f"<Result {about['workload']} on {about['system']}, seed {about['seed']}: {self.iops:,.0f} IOPS, "
+            f"<Result {self.title}, seed {self.manifest['seed']}: {self.iops:,.0f} IOPS, "
             f"{units.rate(self.bandwidth_bytes_s)}, mean {units.duration(self.latency_mean_ns)}>"
         )
 
     def _repr_html_(self) -> str:
+        import html
+
         head = "".join(f"<th>{html.escape(title)}</th>" for title in TITLES)
         rows = "".join(
             "<tr>" + "".join(f"<td>{html.escape(cell)}</td>" for cell in row) + "</tr>" for row in self.rows()
@@ -183,7 +206,7 @@ class Result:
                 each.job,
                 each.direction,
                 f"{each.requests:,}",
-                f"{each.iops:,.0f}",
+                f"{each.iops:,.0f}" if each.iops else "",
                 units.rate(each.bandwidth_bytes_s) if each.direction in ("read", "write") else "",
                 units.duration(each.latency_mean_ns),
                 *(

@@ -4,12 +4,12 @@ import os
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
-from nandram.options import run_options
+from nandram.options import default_cache, run_options
 from nandram.result import Result
 from nandram.system import System, load
 
 Progress = Callable[[float, float, int], bool]
-"""Called with the fraction done (-1: unknown), the simulated seconds and the requests completed; False stops."""
+"""Called with the fraction done, the simulated seconds and the requests ended; False stops the run."""
 
 
 def run(
@@ -23,23 +23,28 @@ def run(
     replay: str | None = None,
     wrap: bool = False,
     precondition: str | None = None,
+    warm_up: str | None = None,
+    cache: str | os.PathLike[str] | None = "default",
     set: Mapping[str, object] | None = None,  # noqa: A002
     progress: Progress | None = None,
 ) -> Result:
     """Run a workload, a fio job file or a trace, on a system; the same input gives the same result.
 
     `payload`: ``none``, or ``stamp`` to check every sector that is read. `timeline`: record what each part did, for
-    Perfetto. `output`: a folder to write the result to. `replay`, for traces: ``open`` (when they say), ``closed`` or
+    Perfetto. `output`: a folder to write the result to. `replay`, for traces: ``open`` (when they say),
     ``closed:DEPTH`` (as fast as they are served), ``scaled:FACTOR`` (their times multiplied). `wrap`: addresses beyond
-    the drive are wrapped into it. `precondition`: ``none``, ``fill`` (written once), ``settle`` (and overwritten at
-    random until write amplification settles) or ``steady`` (set to that state by calculation). `set`: changes of the
-    system, as in `load`.
+    the drive are wrapped into it. `precondition`: ``none``, ``fill`` (written once in order), ``random`` (and
+    overwritten at random until write amplification settles) or ``steady`` (laid out as that would leave it, from
+    theory). `warm_up`, cut off the statistics: ``detect``, ``keep`` (cut nothing) or a time, such as ``50ms``. `cache`:
+    the folder in which prepared drives are kept, None for none, or ``default``: ``$NANDRAM_CACHE``, or ``nandram``
+    in the user's cache folder. `set`: changes of the system, as in `load`.
 
     Raises `UserError` for a mistake in any of these.
     """
     from nandram import _core
 
-    options = run_options(seed, payload, timeline, wrap, precondition, replay)
+    kept = default_cache() if cache == "default" else None if cache is None else os.fspath(cache)
+    options = run_options(seed, payload, timeline, wrap, precondition, replay, warm_up, kept)
     if not isinstance(system, System):
         system = load(system, set)
     elif set:

@@ -1,7 +1,6 @@
 """Systems: presets and files, with changes."""
 
 import os
-import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -29,6 +28,8 @@ class System:
     @cached_property
     def values(self) -> dict[str, Any]:
         """The resolved file as dictionaries."""
+        import tomllib
+
         return tomllib.loads(self.toml)
 
     def with_(self, changes: Mapping[str, object]) -> "System":

@@ -34,18 +34,3 @@ def _scaled(amount: float, unit: str) -> str:
 def _digits(value: float) -> str:
     """Three significant digits."""
     return f"{value:.2f}" if value < 10 else f"{value:.1f}" if value < 100 else f"{value:.0f}"
-
-
-_UNITS = {"_ns": duration, "_bytes": size, "_bytes_s": rate}
-
-
-def quantity(name: str, value: float) -> str:
-    """A number whose unit is the end of its name: ``read_bytes``, ``energy_pj``."""
-    for end, write in sorted(_UNITS.items(), key=lambda each: -len(each[0])):
-        if name.endswith(end):
-            return write(value)
-    if name.endswith("_pj"):
-        return f"{value / 1e12:.4g} J" if value >= 1e12 else f"{value / 1e6:.4g} uJ"
-    if name.endswith("_s"):
-        return f"{value:.6g} s"
-    return f"{value:,}" if isinstance(value, int) else f"{value:.4g}"

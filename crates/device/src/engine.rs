@@ -96,12 +96,12 @@ impl Engine {
     }
 
     #[inline]
-    pub fn admit(&mut self, tag: u16, queue: u16, cid: u16, request: Request) {
+    pub fn admit(&mut self, tag: u16, queue: u16, cid: u16, request: &Request) {
         let command = &mut self.commands[tag as usize];
         assert!(command.state == State::Free, "tag {tag} is in use");
         let moves = matches!(request.op, Op::Read | Op::Write);
         *command = Command {
-            request,
+            request: *request,
             left: if moves { request.bytes } else { 0 },
             sent: Time::ZERO,
             queue,

@@ -46,6 +46,8 @@ pub struct Ended {
     pub cid: u16,
     /// How it ended.
     pub status: Status,
+    /// The submission queue's head: entries before it are free for reuse.
+    pub sq_head: u16,
     /// An interrupt follows its completion.
     pub interrupt: bool,
 }
@@ -130,7 +132,7 @@ impl Nvme {
             unlisted: 2 * u64::from(config.host_page),
             interrupts_sent: 0,
             horizon: Nvme::horizon(config, round_trip),
-            room_half: config.max_commands as usize / 2,
+            room_half: config.max_commands.div_ceil(2) as usize,
             undecoded: 0,
             unposted: 0,
             others: 0,
@@ -199,11 +201,11 @@ impl Nvme {
         queue: u16,
         at: Time,
         first: bool,
-        (cid, request): (u16, Request),
+        (cid, request): (u16, &Request),
         s: &mut impl Schedule<Event>,
     ) {
         let tag = self.take(queue, cid, request);
-        if first && self.undecoded == 0 && self.foresees && self.list(&request) == 0 {
+        if first && self.undecoded == 0 && self.foresees && self.list(request) == 0 {
             self.engine.decode_at(at, tag, s);
         } else {
             self.undecoded += 1;
@@ -222,7 +224,7 @@ impl Nvme {
         let (mut first, mut last, mut place) = (NONE, NONE, fetch.index);
         for _ in 0..fetch.count {
             let (cid, request) = entry(place);
-            let tag = self.take(fetch.queue, cid, request);
+            let tag = self.take(fetch.queue, cid, &request);
             if first == NONE {
                 first = tag;
             } else {
@@ -237,7 +239,7 @@ impl Nvme {
 
     /// Gives a command a tag.
     #[inline]
-    fn take(&mut self, queue: u16, cid: u16, request: Request) -> u16 {
+    fn take(&mut self, queue: u16, cid: u16, request: &Request) -> u16 {
         let tag = self.free.pop().expect("room was counted");
         self.engine.admit(tag, queue, cid, request);
         self.others += u32::from(request.op != Op::Read);
@@ -356,7 +358,8 @@ impl Nvme {
         self.free.push(tag);
         let interrupt = self.interrupts && (self.coalescing.is_none() || self.tell(at, queue, s));
         self.interrupts_sent += u64::from(interrupt);
-        Ended { queue, cid, status, interrupt }
+        let sq_head = self.pairs[queue as usize].sq_head;
+        Ended { queue, cid, status, sq_head, interrupt }
     }
 
     /// True if completions may be taken by the host without a look at the completion queue, where it is empty.
@@ -367,10 +370,10 @@ impl Nvme {
 
     /// The completion queue entry of a command that has ended, and its place.
     pub fn post(&mut self, ended: Ended) -> (u16, Completion) {
-        let Ended { queue, cid, status, .. } = ended;
+        let Ended { queue, cid, status, sq_head, .. } = ended;
         let pair = &mut self.pairs[queue as usize];
         let place = pair.cq_tail;
-        let entry = Completion { cid, sq_head: pair.sq_head, phase: pair.phase, status };
+        let entry = Completion { cid, sq_head, phase: pair.phase, status };
         pair.cq_tail += 1;
         if pair.cq_tail == self.depth {
             pair.cq_tail = 0;

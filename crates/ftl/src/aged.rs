@@ -145,7 +145,8 @@ impl Writer<'_> {
         for number in 0..self.layout.block_programs {
             for unit in &mut units {
                 *unit = NOBODY;
-                if self.rng.below(left) < valid {
+                // 32 bits decide: at most one draw in 2^32 / units a block goes the other way.
+                if (u64::from(self.rng.half()) * left) >> 32 < valid {
                     *unit = self.deal.unit(*self.dealt);
                     *self.dealt += 1;
                     valid -= 1;

@@ -120,7 +120,8 @@ impl Slots {
     }
 
     /// How many are free.
-    pub fn free_count(&self) -> u32 {
+    #[cfg(test)]
+    fn free_count(&self) -> u32 {
         self.free_len
     }
 

@@ -63,6 +63,8 @@ pub(crate) struct Lane {
     reading: u32,
     /// Blocks collected whose erase has not ended.
     draining: u32,
+    /// The policy's choice, until it is taken.
+    chosen: Option<u32>,
     /// Blocks to be collected whatever the policy says.
     forced: Vec<u32>,
     /// Failed programs that wait for room.
@@ -86,6 +88,7 @@ impl Lane {
             quota,
             reading: 0,
             draining: 0,
+            chosen: None,
             forced: Vec::new(),
             retry: Vec::new(),
             ahead: Vec::new(),
@@ -483,9 +486,21 @@ impl Ftl {
     /// The policy's victim; where collecting that one would gain nothing or not fit, the one with the fewest valid
     /// units.
     fn gainful(&mut self, lane: u32) -> Option<u32> {
-        let chosen = self.choose(lane)?;
+        // A choice stands until it is taken: were it made anew whenever it does not fit, the fuller ones would never be.
+        let stands = |block: &u32| self.blocks.usage(*block) == Use::Closed;
+        let chosen = match self.lanes[lane as usize].chosen.filter(stands) {
+            Some(chosen) => chosen,
+            None => self.choose(lane)?,
+        };
+        self.lanes[lane as usize].chosen = Some(chosen);
         if self.gains(chosen) && self.fits(lane, chosen) {
+            self.lanes[lane as usize].chosen = None;
             return Some(chosen);
+        }
+        // What is under way will make room: the policy's choice is worth waiting for.
+        let l = &self.lanes[lane as usize];
+        if (l.in_flight > 0 || l.draining > 0) && !self.last_resort {
+            return None;
         }
         self.least_valid(lane).filter(|block| self.gains(*block) && self.fits(lane, *block))
     }

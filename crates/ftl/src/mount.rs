@@ -45,16 +45,18 @@ impl Ftl {
     pub(crate) fn scan(&mut self, flash: &impl Flash) -> MountReport {
         assert_eq!(flash.geometry(), &self.config.geometry, "the flash has another shape");
         let mut report = MountReport::default();
-        let mut newest = Newest { sequences: Default::default(), highest: 0 };
+        let mut highest = 0;
         let mut by_die = vec![0u64; self.config.geometry.all_dies() as usize];
         for block in 0..self.layout.all_blocks() {
-            self.scan_block(block, flash, &mut newest, &mut report, &mut by_die);
+            self.scan_block(block, flash, &mut highest, &mut report, &mut by_die);
         }
         report.pages_of_busiest_die = by_die.into_iter().max().unwrap_or(0);
-        self.sequence = Sequence::after(newest.highest);
-        self.apply_journal(flash, &newest, &mut report);
-        self.find_lost(flash);
-        self.mark_stale(&newest);
+        self.sequence = Sequence::after(highest);
+        self.apply_journal(flash, &mut report);
+        if flash.has_lost() {
+            self.find_lost(flash);
+        }
+        self.mark_stale(flash);
         report.mapped_units = self.table.iter(self.config.user_units).count() as u64;
         self.sort_blocks(flash);
         report
@@ -64,7 +66,7 @@ impl Ftl {
         &mut self,
         block: u32,
         flash: &impl Flash,
-        newest: &mut Newest,
+        highest: &mut u64,
         report: &mut MountReport,
         by_die: &mut [u64],
     ) {
@@ -84,7 +86,7 @@ impl Ftl {
                 for page in 0..info.programmed {
                     let program = page * self.layout.per_row + position;
                     let at = PageAddr { page, ..self.layout.page(block, program) };
-                    let readable = self.scan_page(at, plane, program, block, flash, newest);
+                    let readable = self.scan_page(at, plane, program, block, flash, highest);
                     report.torn_pages += u64::from(!readable);
                 }
             }
@@ -99,14 +101,14 @@ impl Ftl {
         program: u32,
         block: u32,
         flash: &impl Flash,
-        newest: &mut Newest,
+        highest: &mut u64,
     ) -> bool {
         let spare = flash.logical(page, plane);
         if spare.is_empty() {
             return false;
         }
         let sequence = flash.sequence(page, plane);
-        newest.highest = newest.highest.max(sequence);
+        *highest = (*highest).max(sequence);
         let first = page.planes.0.trailing_zeros();
         let base = self.layout.unit_of(block, program) + (plane - first) * self.layout.page_units;
         for (i, unit) in spare.iter().enumerate() {
@@ -116,16 +118,26 @@ impl Ftl {
             let physical = base + i as u32;
             let older = self.table.get(*unit);
             if older != Location::NOWHERE {
-                if newest.sequences.get(*unit) > sequence {
+                if self.sequence_at(older, flash) > sequence {
                     continue;
                 }
                 self.forget(older);
             }
             self.table.set(*unit, Location::flash(physical));
-            newest.sequences.set(*unit, sequence);
             self.blocks.set_valid(block, physical);
         }
         true
+    }
+
+    /// Sequence number of the program that wrote what is at `location`; 0 for nowhere.
+    fn sequence_at(&self, location: Location, flash: &impl Flash) -> u64 {
+        match location.place(self.slots.count()) {
+            Place::Flash(physical) => {
+                let (page, plane, _) = self.layout.address(physical);
+                flash.sequence(page, plane)
+            }
+            _ => 0,
+        }
     }
 
     fn forget(&mut self, location: Location) {
@@ -134,7 +146,7 @@ impl Ftl {
         }
     }
 
-    fn apply_journal(&mut self, flash: &impl Flash, newest: &Newest, report: &mut MountReport) {
+    fn apply_journal(&mut self, flash: &impl Flash, report: &mut MountReport) {
         let first = self.config.user_units;
         for unit in first..first + crate::journal::units(&self.config) {
             let Place::Flash(physical) = self.place(unit) else { continue };
@@ -148,7 +160,7 @@ impl Ftl {
             }
             for unit in trimmed {
                 let location = self.table.get(unit);
-                if location != Location::NOWHERE && newest.sequences.get(unit) < as_of {
+                if location != Location::NOWHERE && self.sequence_at(location, flash) < as_of {
                     self.forget(location);
                     self.table.set(unit, Location::NOWHERE);
                 }
@@ -172,15 +184,18 @@ impl Ftl {
     }
 
     /// Translation units that are older than data they map are written anew when they are next used.
-    fn mark_stale(&mut self, newest: &Newest) {
-        let Some(map) = &mut self.map else { return };
+    fn mark_stale(&mut self, flash: &impl Flash) {
+        let Some(mut map) = self.map.take() else { return };
         let first = self.config.user_units + crate::journal::units(&self.config);
-        for (unit, _) in self.table.iter(self.config.user_units) {
-            if let Some(t) = map.translation_of(unit) {
-                let age = newest.sequences.get(first + t);
-                map.stale[t as usize] |= newest.sequences.get(unit) > age;
+        let mut last = (u32::MAX, 0);
+        for (unit, location) in self.table.iter(self.config.user_units) {
+            let Some(t) = map.translation_of(unit) else { continue };
+            if last.0 != t {
+                last = (t, self.sequence_at(self.table.get(first + t), flash));
             }
+            map.stale[t as usize] |= self.sequence_at(location, flash) > last.1;
         }
+        self.map = Some(map);
     }
 
     /// Says what each block is used for.
@@ -277,36 +292,4 @@ struct Found {
     pages: Vec<Option<u32>>,
     torn: bool,
     newest: u64,
-}
-
-/// Sequence number of the newest copy of each unit, while scanning.
-struct Newest {
-    sequences: Sequences,
-    highest: u64,
-}
-
-/// A number a unit, in chunks that exist once something in them was seen.
-#[derive(Default)]
-struct Sequences {
-    chunks: Vec<Option<Box<[u64]>>>,
-}
-
-impl Sequences {
-    const CHUNK: usize = 1 << 16;
-
-    fn get(&self, unit: u32) -> u64 {
-        match self.chunks.get(unit as usize / Self::CHUNK) {
-            Some(Some(chunk)) => chunk[unit as usize % Self::CHUNK],
-            _ => 0,
-        }
-    }
-
-    fn set(&mut self, unit: u32, sequence: u64) {
-        let at = unit as usize / Self::CHUNK;
-        if at >= self.chunks.len() {
-            self.chunks.resize_with(at + 1, || None);
-        }
-        let chunk = self.chunks[at].get_or_insert_with(|| vec![0; Self::CHUNK].into_boxed_slice());
-        chunk[unit as usize % Self::CHUNK] = sequence;
-    }
 }

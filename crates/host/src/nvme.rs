@@ -1,7 +1,7 @@
 //! An NVMe driver in the manner of Linux's nvme-pci: a queue pair for each core as far as they go, a command number
 //! for each place in a queue, an interrupt vector for each queue pair.
 
-use media::{Request, Status};
+use media::{Op, Request, Status};
 use sim::{Schedule, Time};
 
 use crate::cores::Cores;
@@ -219,16 +219,18 @@ impl Nvme {
         request: Request,
         s: &mut impl Schedule<Event>,
     ) -> (u16, Option<Submission>) {
+        debug_assert!((request.op == Op::Flush) == (request.bytes == 0), "{request:?}");
         let core = self.cores.of(job);
         let queue = if self.shared { (usize::from(core) % self.pairs.len()) as u16 } else { core };
         let pair = &mut self.pairs[queue as usize];
-        if pair.waiting.first().is_none() && self.requests.is_whole(&request) {
-            if let Some(cid) = pair.free.pop() {
-                let (at, prompt) = self.run(now, core, s);
-                self.pairs[queue as usize].commands[cid as usize] =
-                    Command { request, submitted: at, io, core, status: Status::Ok, state: State::Whole };
-                return (queue, Some(Submission { cid, at, prompt, request }));
-            }
+        if pair.waiting.first().is_none()
+            && self.requests.is_whole(&request)
+            && let Some(cid) = pair.free.pop()
+        {
+            let (at, prompt) = self.run(now, core, s);
+            self.pairs[queue as usize].commands[cid as usize] =
+                Command { request, submitted: at, io, core, status: Status::Ok, state: State::Whole };
+            return (queue, Some(Submission { cid, at, prompt, request }));
         }
         self.waited += u64::from(pair.free.is_empty());
         self.requests.open(io, core, request, &mut pair.waiting);
@@ -276,13 +278,14 @@ impl Nvme {
     }
 
     /// Instead of [`completion`](Self::completion), where nothing else is in the queue and the driver looks: `cid` has
-    /// ended with `status`, which is in memory from `visible` on, and an interrupt that follows it arrives at
-    /// `interrupt`. False if the queue is needed after all.
+    /// ended with `status`, which is in memory from `visible` on, and the interrupt that follows it arrives at
+    /// `interrupt`. It is gone from its queue before anybody looks at the queue's indices, which stay. False if the
+    /// queue is needed after all.
     #[inline]
     pub fn complete_at_once(
         &mut self,
         now: Time,
-        (queue, cid): (u16, u16),
+        (queue, cid, sq_head): (u16, u16, u16),
         status: Status,
         (visible, interrupt): (Time, Time),
         s: &mut impl Schedule<Event>,
@@ -303,6 +306,7 @@ impl Nvme {
                 }
             }
         };
+        pair.sq_head = sq_head;
         let command = &mut pair.commands[cid as usize];
         command.status = status;
         let done = pair.vector.complete(now, &mut run, (command.core, self.complete), &mut self.cores, s);
@@ -324,9 +328,7 @@ impl Nvme {
         *place = Place { entry, visible };
         pair.unread += 1;
         match self.completion {
-            Completion::Polling { delay } => {
-                self.reap(now, queue, Run { at: visible + delay, entry: Time::ZERO }, s)
-            }
+            Completion::Polling { delay } => self.reap(now, queue, Run { at: visible + delay, entry: Time::ZERO }, s),
             Completion::Interrupt { delivery, handler } => {
                 let raised = interrupt.and_then(|at| pair.vector.raised(at + delivery, handler));
                 let seen = if pair.vector.looks(visible) {
@@ -402,6 +404,7 @@ impl Nvme {
     /// All is gone, and the queues are created anew. Returns the requests that will have no end.
     pub fn power_cut(&mut self, now: Time) -> Vec<u32> {
         self.cores.power_cut(now);
+        (self.last, self.sole, self.settled) = (u16::MAX, true, false);
         let mut lost = self.requests.power_cut();
         for (core, pair) in self.pairs.iter_mut().enumerate() {
             lost.extend(pair.commands.iter().filter(|c| c.state == State::Whole).map(|c| c.io));

@@ -70,7 +70,7 @@ impl Requests {
     /// # Panics
     /// If that is not a multiple of a sector.
     pub fn new(max_transfer: u64) -> Requests {
-        let fits = max_transfer > 0 && max_transfer % media::SECTOR == 0;
+        let fits = max_transfer > 0 && max_transfer.is_multiple_of(media::SECTOR);
         assert!(fits, "transfers of {max_transfer} bytes, expected a multiple of {}", media::SECTOR);
         Requests { ios: Vec::new(), max_transfer }
     }

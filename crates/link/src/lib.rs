@@ -128,9 +128,9 @@ impl Link {
 
     /// PCIe: the host writes a completion queue's head doorbell, which nothing waits for.
     #[inline]
-    pub fn head(&mut self, now: Time) {
+    pub fn head(&mut self) {
         match self {
-            Link::Pcie(pcie) => pcie.head(now),
+            Link::Pcie(pcie) => pcie.head(),
             Link::Sata(_) => refuse("a doorbell"),
         }
     }

@@ -118,9 +118,10 @@ pub struct Pcie {
     /// Times of the packets that every command has.
     register: Time,
     request: Time,
-    submission: Time,
     completion: Time,
-    /// What a submission takes of either direction, acknowledgements included.
+    /// From a doorbell's leaving the host to the entry's arrival, on idle wires; and what that takes of either
+    /// direction, acknowledgements included.
+    submission: Time,
     submission_charge: [Time; 2],
     /// Submissions, completions, interrupts behind them and head doorbells so far, whose packets are counted when asked
     /// for.
@@ -163,6 +164,7 @@ impl Pcie {
         let entry = packets(u64::from(SUBMISSION), completion_shift);
         let (register, request) = (time(REGISTER, overhead.request), time(0, overhead.request));
         let submission = time(SUBMISSION, entry as u32 * overhead.completion);
+        let flights = config.latency * 3 + config.host_memory;
         let dllp_time = byte.of_bytes(dllp);
         Pcie {
             wires: [Wire::default(), Wire::default()],
@@ -178,7 +180,7 @@ impl Pcie {
             host_memory: config.host_memory,
             register,
             request,
-            submission,
+            submission: register + request + submission + flights,
             submission_charge: [register + submission + dllp_time, request + dllp_time * (1 + entry)],
             completion: time(COMPLETION, overhead.request),
             submissions: 0,
@@ -242,17 +244,15 @@ impl Pcie {
     }
 
     /// A doorbell written at `at` and the fetch of one submission queue entry that follows it at once. Returns the
-    /// entry's arrival.
+    /// entry's arrival. What has to be waited for is waited for once, at the start.
     #[inline]
     pub fn submission(&mut self, now: Time, at: Time) -> Time {
         let [down, up] = &mut self.wires;
-        let rings = down.serial.due(at, self.residue) + self.register + self.latency;
-        let asked = up.serial.due(rings, self.residue) + self.request + self.latency;
-        let left = down.serial.due(asked + self.host_memory, self.residue) + self.submission;
+        let from = up.serial.due(down.serial.due(at, self.residue), self.residue);
         down.serial.charge_urgent(now, self.submission_charge[DOWN]);
         up.serial.charge_urgent(now, self.submission_charge[UP]);
         self.submissions += 1;
-        left + self.latency
+        from + self.submission
     }
 
     /// A completion queue entry written at `at`, and an interrupt behind it if there is one. Returns their arrivals.
@@ -270,8 +270,8 @@ impl Pcie {
 
     /// The host writes a completion queue's head doorbell, which nothing waits for.
     #[inline]
-    pub fn head(&mut self, now: Time) {
-        self.wires[DOWN].serial.charge_urgent(now, self.register);
+    pub fn head(&mut self) {
+        self.wires[DOWN].serial.charge(self.register);
         self.wires[UP].serial.charge(self.dllp_time);
         self.heads += 1;
     }

@@ -84,7 +84,10 @@ impl Sata {
             other => panic!("SATA generation {other}, expected 1 to 3"),
         };
         let size = config.data_fis;
-        assert!(size > 0 && size % 4 == 0 && size <= DATA_MAX, "a Data FIS of {size} bytes, expected up to 8192");
+        assert!(
+            size > 0 && size.is_multiple_of(4) && size <= DATA_MAX,
+            "a Data FIS of {size} bytes, expected up to 8192"
+        );
         Sata {
             wire: Serial::default(),
             ways: [Way::default(); 2],

@@ -26,9 +26,11 @@ pub struct Serial {
     free: Time,
     /// When the accepted urgent packets would be through without data.
     urgent_free: Time,
-    /// Time of packets that no data has made way for yet.
-    owed: Time,
-    busy: Time,
+    /// Time of all data.
+    data: Time,
+    /// Time of all other packets, and of those of them that data has made way for.
+    charged: Time,
+    settled: Time,
 }
 
 impl Serial {
@@ -36,12 +38,18 @@ impl Serial {
     /// whoever comes after must not be due before it.
     #[inline]
     pub fn take(&mut self, at: Time, length: Time) -> Span {
-        let from = at.max(self.free + self.owed);
+        let from = at.max(self.all_free());
         let to = from + length;
         self.free = to;
-        self.owed = Time::ZERO;
-        self.busy += length;
+        self.settled = self.charged;
+        self.data += length;
         Span { from, to }
+    }
+
+    /// When all that is accepted would be through, had the wire not been idle since it has carried data.
+    #[inline]
+    fn all_free(&self) -> Time {
+        self.free + (self.charged - self.settled)
     }
 
     /// When an urgent packet goes that is due at `at`, now or later; `residue` is what it waits where data is on the
@@ -62,8 +70,7 @@ impl Serial {
     /// The time of packets that nothing waits for.
     #[inline]
     pub fn charge(&mut self, length: Time) {
-        self.owed += length;
-        self.busy += length;
+        self.charged += length;
     }
 
     /// Busy time until `now`; what is accepted for later is not in it.
@@ -71,17 +78,15 @@ impl Serial {
     /// # Panics
     /// If that is more than has passed: the model is broken.
     pub fn busy(&self, now: Time) -> Time {
-        let busy = self.busy.saturating_sub((self.free + self.owed).saturating_sub(now));
+        let busy = (self.data + self.charged).saturating_sub(self.all_free().saturating_sub(now));
         assert!(busy <= now, "busy for {busy} in {now}");
         busy
     }
 
     /// Forgets what is accepted for later than `now`.
     pub fn power_cut(&mut self, now: Time) {
-        self.busy = self.busy(now);
-        self.free = self.free.min(now);
-        self.urgent_free = self.urgent_free.min(now);
-        self.owed = Time::ZERO;
+        let done = self.busy(now);
+        *self = Serial { free: now, urgent_free: now, data: done, charged: Time::ZERO, settled: Time::ZERO };
     }
 }
 

@@ -179,16 +179,16 @@ proptest! {
                 }
                 4 => {
                     sent(1, 1, 16, 24);
-                    if bytes % 2 == 0 {
+                    if bytes.is_multiple_of(2) {
                         sent(1, 1, 4, 24);
                     }
-                    link.completion(now, at, bytes % 2 == 0).0
+                    link.completion(now, at, bytes.is_multiple_of(2)).0
                 }
                 _ => {
                     sent(0, 1, 4, 24);
                     sent(0, 1, 4, 24);
                     sent(1, 1, 4, 24);
-                    link.head(now);
+                    link.head();
                     link.doorbell(now, at).max(link.interrupt(now))
                 }
             };

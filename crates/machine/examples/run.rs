@@ -26,12 +26,12 @@ fn main() -> ExitCode {
 
 fn play() -> Result<String, Box<dyn std::error::Error>> {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
-    let [system, workload, preparation, sets @ ..] = &arguments[..] else {
+    let [name, file, preparation, sets @ ..] = &arguments[..] else {
         return Err("expected: run SYSTEM WORKLOAD none|fill|random|steady [key=value]...".into());
     };
     let sets = sets.iter().map(|s| System::split_set(s)).collect::<Result<Vec<_>, _>>()?;
-    let system = System::load(system, &sets)?;
-    let workload = Workload::open(Path::new(workload), None)?;
+    let system = System::load(name, &sets)?;
+    let workload = Workload::open(Path::new(file), None)?;
     let (_, preparation) =
         Preparation::NAMES.iter().find(|(name, _)| name == preparation).ok_or("no such preparation")?;
     let options = RunOptions { preparation: *preparation, ..RunOptions::default() };

@@ -126,6 +126,14 @@ impl Front {
         }
     }
 
+    /// Makes an event of every step, also of those that can be foreseen. The answers are the same and come later: this
+    /// is what the shortcuts are tested against.
+    pub fn stepwise(&mut self) {
+        if let Front::Nvme(path) = self {
+            path.device.stepwise();
+        }
+    }
+
     /// Number of event lanes.
     pub const fn lanes() -> usize {
         MEMORY.0 as usize + 1
@@ -175,7 +183,7 @@ impl Front {
     /// A request of `job`. `io` names it until it has completed: a dense number, free for reuse afterwards.
     ///
     /// # Panics
-    /// If `io` is in use.
+    /// If `io` is in use, where that is noticed: by a request that is split or waits.
     #[inline]
     pub fn submit(&mut self, now: Time, io: u32, job: u16, request: Request, s: &mut impl Schedule<Event>) {
         each!(self, path => path.submit(now, io, job, request, s));

@@ -4,6 +4,7 @@ pub mod compose;
 pub mod fast;
 pub mod front;
 mod machine;
+pub mod manifest;
 pub mod prepare;
 pub mod record;
 pub mod run;

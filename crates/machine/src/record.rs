@@ -8,7 +8,7 @@ use sim::{Compact, Histogram, Time};
 
 /// Windows kept; when all are used, pairs are merged and each is twice as long.
 const WINDOWS: usize = 64;
-const FIRST_WINDOW: Time = Time::from_us(100);
+const FIRST_WINDOW: Time = Time::from_ms(1);
 
 /// Which of a job's requests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

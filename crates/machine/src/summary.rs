@@ -106,6 +106,7 @@ fn job(outcome: &Outcome, number: usize) -> Value {
 fn inside(system: &System, outcome: &Outcome) -> Value {
     let machine = &outcome.machine;
     let (ftl, nand, end) = (machine.ftl(), machine.nand(), outcome.end.max(machine.now()));
+    nand.assert_bounds(end);
     let stats = ftl.stats();
     let energy = nand.energy(end);
     let (least, mean, most) = ftl.wear();
@@ -113,7 +114,10 @@ fn inside(system: &System, outcome: &Outcome) -> Value {
         .front()
         .utilisation(end)
         .into_iter()
-        .map(|u| (format!("{} {}", u.part, u.name), json!(u.busy.secs_f64() / end.secs_f64().max(1e-12))))
+        .map(|u| (format!("{} {}", u.part, u.name), json!(part_of(u.busy, end))))
+        .chain((0..nand.config().geometry.channels).map(|channel| {
+            (format!("flash channel {channel}"), json!(part_of(nand.channel_stats(end, channel).busy, end)))
+        }))
         .collect();
     let prepared = &outcome.prepared;
     let mut all = json!({
@@ -132,6 +136,7 @@ fn inside(system: &System, outcome: &Outcome) -> Value {
         },
         "mount": {
             "pages_read": outcome.mounted.pages_read,
+            "torn_pages": outcome.mounted.torn_pages,
             "mapped_units": outcome.mounted.mapped_units,
             "bad_blocks": outcome.mounted.bad_blocks,
             "scan_s": outcome.mounted.time(system.flash.read[0] + system.flash.command.read).secs_f64(),
@@ -184,6 +189,10 @@ fn inside(system: &System, outcome: &Outcome) -> Value {
         all["timeline_spans_left_out"] = json!(timeline.left_out());
     }
     all
+}
+
+fn part_of(busy: Time, end: Time) -> f64 {
+    if end == Time::ZERO { 0.0 } else { busy.secs_f64() / end.secs_f64() }
 }
 
 /// The summary of a run: the same bytes for the same system, workload and options.

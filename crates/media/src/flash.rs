@@ -36,6 +36,8 @@ pub trait Flash {
     fn sequence(&self, page: PageAddr, plane: u32) -> u64;
     /// The content of a unit that the translation layer wrote for itself; empty if there is none.
     fn note(&self, page: PageAddr, plane: u32, unit: u32) -> &[u8];
+    /// True if any unit is lost, so that nobody need ask of each.
+    fn has_lost(&self) -> bool;
     /// True if the unit was written as lost: its data could not be read when it was moved.
     fn lost(&self, page: PageAddr, plane: u32, unit: u32) -> bool;
 }

@@ -72,13 +72,12 @@ impl Channel {
         self.free_at <= now && self.moving == NONE
     }
 
-    /// Taken from `now` to `end`, the last `data` of it by data.
+    /// Taken from `now` to `end`.
     #[inline]
-    pub(crate) fn take(&mut self, now: Time, end: Time, data: Time) {
+    pub(crate) fn take(&mut self, now: Time, end: Time) {
         debug_assert!(self.free_at <= now, "a channel is taken at {now}, but busy until {}", self.free_at);
         self.free_at = end;
         self.stats.busy += end - now;
-        self.stats.data += data;
     }
 
     /// What it did until `now`.

@@ -22,6 +22,8 @@ pub(crate) enum Phase {
 #[derive(Clone, Debug)]
 pub(crate) struct Die {
     pub channel: u32,
+    /// Operations that wait for the die or are on it; without any, all else here is at rest.
+    pub load: u32,
     pub phase: Phase,
     /// The operation that has the array.
     pub array: u32,
@@ -79,9 +81,16 @@ impl DieStats {
 }
 
 impl Die {
+    /// True if its array and its registers do nothing.
+    #[inline]
+    pub(crate) fn is_at_rest(&self) -> bool {
+        self.phase == Phase::Idle && self.out == NONE
+    }
+
     pub(crate) fn new(channel: u32) -> Die {
         Die {
             channel,
+            load: 0,
             phase: Phase::Idle,
             array: NONE,
             begin: Time::ZERO,

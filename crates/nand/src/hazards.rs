@@ -6,7 +6,7 @@ use sim::{Rng, Streams, Time};
 use crate::config::{Config, Faults, Wear};
 use crate::endurance::Endurances;
 use crate::errors::{ErrorModel, Outcome};
-use crate::op::Op;
+use crate::op::{Kind, Op};
 use crate::store::Store;
 
 pub(crate) struct Hazards {
@@ -81,31 +81,26 @@ impl Hazards {
         (op.retries, op.lost) = (outcome.retries, outcome.lost);
     }
 
-    /// True if the program `op` fails.
+    /// True if the program or erase `op` fails.
     #[cold]
-    pub(crate) fn program_fails(&mut self, op: &Op, store: &Store) -> bool {
+    pub(crate) fn write_fails(&mut self, op: &Op, store: &Store) -> bool {
         let first = store.geometry().block_index(op.address(), 0);
         let blocks = store.geometry().blocks as usize;
         let worn = self.endurances.as_ref().is_some_and(|e| {
-            let mut planes = op.planes.iter().map(|plane| first + plane as usize * blocks);
-            planes.any(|block| e.page_is_worn(block, op.page, store.erases_of(block)))
+            op.planes.iter().map(|plane| first + plane as usize * blocks).any(|block| {
+                let erases = store.erases_of(block);
+                match op.kind {
+                    Kind::Program => e.page_is_worn(block, op.page, erases),
+                    _ => e.block_is_worn(block, erases + 1),
+                }
+            })
         });
-        let (fault, failure) =
-            (self.fault_draws.chance(self.faults.program), self.failure_draws.chance(self.wear.program_failure));
-        worn || fault || failure
-    }
-
-    /// True if the erase `op` fails.
-    #[cold]
-    pub(crate) fn erase_fails(&mut self, op: &Op, store: &Store) -> bool {
-        let first = store.geometry().block_index(op.address(), 0);
-        let blocks = store.geometry().blocks as usize;
-        let worn = self.endurances.as_ref().is_some_and(|e| {
-            let mut planes = op.planes.iter().map(|plane| first + plane as usize * blocks);
-            planes.any(|block| e.block_is_worn(block, store.erases_of(block) + 1))
-        });
-        let (fault, failure) =
-            (self.fault_draws.chance(self.faults.erase), self.failure_draws.chance(self.wear.erase_failure));
+        let (fault, failure) = match op.kind {
+            Kind::Program => (self.faults.program, self.wear.program_failure),
+            _ => (self.faults.erase, self.wear.erase_failure),
+        };
+        // Each stream draws whatever the other says.
+        let (fault, failure) = (self.fault_draws.chance(fault), self.failure_draws.chance(failure));
         worn || fault || failure
     }
 }

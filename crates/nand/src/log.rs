@@ -3,7 +3,7 @@
 use media::OpId;
 use sim::Time;
 
-use crate::op::Kind;
+use crate::op::{Kind, Op};
 
 /// A step of an operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -33,4 +33,34 @@ pub struct LogEntry {
     pub from: Time,
     /// Until when.
     pub to: Time,
+}
+
+/// The log, if one is kept.
+#[derive(Default)]
+pub(crate) struct Log {
+    kept: bool,
+    entries: Vec<LogEntry>,
+}
+
+impl Log {
+    pub(crate) fn keep(&mut self) {
+        self.kept = true;
+    }
+
+    pub(crate) fn take(&mut self) -> Vec<LogEntry> {
+        std::mem::take(&mut self.entries)
+    }
+
+    #[inline(always)]
+    pub(crate) fn note(&mut self, id: u32, op: &Op, step: Step, from: Time, to: Time) {
+        if self.kept {
+            self.push(LogEntry { id: OpId(id), kind: op.kind, step, die: op.die, from, to });
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn push(&mut self, entry: LogEntry) {
+        self.entries.push(entry);
+    }
 }

@@ -1,6 +1,6 @@
 //! Operations under way, by their id, and the queues they wait in: linked through the operations themselves.
 
-use media::{EraseOp, OpId, PageAddr, PlaneMask, Status};
+use media::{OpId, PageAddr, PlaneMask, Status};
 
 /// No operation, no die.
 pub(crate) const NONE: u32 = u32::MAX;
@@ -14,6 +14,17 @@ pub enum Kind {
     Program,
     /// Erase.
     Erase,
+}
+
+impl Kind {
+    /// Its name on a timeline.
+    pub(crate) const fn name(self) -> &'static str {
+        match self {
+            Kind::Read => "read",
+            Kind::Program => "program",
+            Kind::Erase => "erase",
+        }
+    }
 }
 
 /// An operation has ended. The world now applies it to the store: a program that ended well with
@@ -46,14 +57,17 @@ pub(crate) struct Op {
     pub planes: PlaneMask,
     pub suspensions: u32,
     pub kind: Kind,
+    /// How many planes.
+    pub plane_count: u8,
     /// The queue it waits in, or waited in.
     pub queue: u8,
+    /// Read-retry steps to come; known once the array is first read.
+    pub retries: u8,
     pub active: bool,
     pub slc: bool,
     /// A read that no retry can save.
     pub lost: bool,
-    /// Read-retry steps to come; known once the array is first read.
-    pub retries: u8,
+    /// How the read goes is decided.
     pub faced: bool,
 }
 
@@ -67,30 +81,28 @@ impl Op {
         planes: PlaneMask(0),
         suspensions: 0,
         kind: Kind::Read,
+        plane_count: 0,
         queue: 0,
+        retries: 0,
         active: false,
         slc: false,
         lost: false,
-        retries: 0,
         faced: false,
     };
 
-    pub(crate) fn new(kind: Kind, page: PageAddr, queue: usize) -> Op {
+    #[inline(always)]
+    pub(crate) fn new(kind: Kind, page: PageAddr, plane_count: u64, queue: u8) -> Op {
         Op {
             block: page.block,
             page: page.page,
             die: page.die,
             planes: page.planes,
             kind,
-            queue: queue as u8,
+            plane_count: plane_count as u8,
+            queue,
             active: true,
             ..Op::IDLE
         }
-    }
-
-    pub(crate) fn of_erase(op: &EraseOp, queue: usize) -> Op {
-        let media::BlockAddr { die, planes, block } = op.block;
-        Op::new(Kind::Erase, PageAddr { die, planes, block, page: 0 }, queue)
     }
 
     pub(crate) fn address(&self) -> PageAddr {
@@ -120,20 +132,24 @@ impl std::ops::IndexMut<u32> for Ops {
 }
 
 impl Ops {
-    #[inline]
+    #[inline(always)]
     pub(crate) fn put(&mut self, id: OpId, op: Op) {
-        if id.0 as usize >= self.slots.len() {
-            self.grow(id);
+        match self.slots.get_mut(id.0 as usize) {
+            Some(slot) if !slot.active => *slot = op,
+            _ => self.put_far(id, op),
         }
-        let slot = &mut self.slots[id.0 as usize];
-        assert!(!slot.active, "operation {} is still under way", id.0);
-        *slot = op;
     }
 
     #[cold]
-    fn grow(&mut self, id: OpId) {
+    #[inline(never)]
+    fn put_far(&mut self, id: OpId, op: Op) {
         assert!(id.0 < 1 << 28, "operation ids are dense, found {}", id.0);
-        self.slots.resize((id.0 as usize + 1).next_power_of_two().max(64), Op::IDLE);
+        let index = id.0 as usize;
+        if index >= self.slots.len() {
+            self.slots.resize((index + 1).next_power_of_two().max(64), Op::IDLE);
+        }
+        assert!(!self.slots[index].active, "operation {} is still under way", id.0);
+        self.slots[index] = op;
     }
 
     pub(crate) fn forget_all(&mut self) {
@@ -174,12 +190,5 @@ impl Queue {
             self.tail = id;
         }
         self.head = id;
-    }
-
-    #[inline]
-    pub(crate) fn pop(&mut self, ops: &Ops) -> u32 {
-        let id = self.head;
-        self.head = ops[id].next;
-        id
     }
 }

@@ -18,7 +18,7 @@ use media::{BlockAddr, Geometry, PageAddr};
 pub use image::{IMAGE_VERSION, ImageError};
 pub use payload::{HostData, PayloadKind, TagBuffers};
 use rare::{Rares, What};
-use slots::Slots;
+use slots::{Slots, anchor, set_anchor, set_rare, set_step, step};
 pub use view::{BlockView, PageView, Pages};
 
 /// The order in which the pages of a block may be programmed.
@@ -71,6 +71,11 @@ pub struct Store {
     slots: Slots,
     rares: Rares,
     units_per_page: usize,
+    /// Blocks of a plane, and of a die.
+    plane_blocks: usize,
+    die_blocks: usize,
+    /// Pages of a block behind its first, if they are programmed in order.
+    quick_pages: u32,
     kind: PayloadKind,
     /// Bytes of a unit's payload; 0 where none is kept.
     unit_payload: usize,
@@ -80,6 +85,10 @@ pub struct Store {
     clock_s: u32,
     /// A program or an erase was torn, once.
     any_torn: bool,
+    /// Some unit was ever written as lost.
+    any_lost: bool,
+    /// A block was programmed in SLC mode, once.
+    any_slc: bool,
 }
 
 impl Store {
@@ -101,12 +110,17 @@ impl Store {
             slots: Slots::new(geometry, unit_payload, blocks),
             rares: Rares::new(),
             units_per_page: geometry.units_per_page() as usize,
+            plane_blocks: geometry.blocks as usize,
+            die_blocks: geometry.blocks as usize * geometry.planes as usize,
+            quick_pages: if order == Order::InOrder { geometry.pages - 1 } else { 0 },
             kind,
             unit_payload,
             buffers: vec![0; buffers as usize * unit_payload],
             disturb: Vec::new(),
             clock_s: 0,
             any_torn: false,
+            any_lost: false,
+            any_slc: false,
         }
     }
 
@@ -148,69 +162,62 @@ impl Store {
     /// the block's earlier programs; if the units are too few or too many.
     #[inline]
     pub fn program(&mut self, page: PageAddr, sequence: u64, slc: bool, units: &[UnitWrite]) {
-        let per_page = self.units_per_page;
-        assert_eq!(units.len(), page.planes.count() as usize * per_page, "units of {page:?}");
-        let first = self.geometry.block_index(page, 0);
-        let mut rest = units;
-        for plane in page.planes.iter() {
-            let (mine, more) = rest.split_at(per_page);
+        let first = page.die as usize * self.die_blocks + page.block as usize;
+        let slc = u32::from(slc) * SLC;
+        let (mut rest, mut planes) = (units, page.planes.0);
+        while planes != 0 {
+            let block = first + planes.trailing_zeros() as usize * self.plane_blocks;
+            planes &= planes - 1;
+            let Some((mine, more)) = rest.split_at_checked(self.units_per_page) else { break };
             rest = more;
-            self.program_plane(first + plane as usize * self.geometry.blocks as usize, page.page, sequence, slc, mine);
+            self.program_plane(block, page.page, sequence, slc, mine);
         }
+        assert!(planes == 0 && rest.is_empty(), "{} units for {page:?}", units.len());
     }
 
-    #[inline]
-    fn program_plane(&mut self, block: usize, page: u32, sequence: u64, slc: bool, units: &[UnitWrite]) {
-        let slot = self.take_page(block, page, sequence, u32::from(slc) * SLC);
-        let spare = self.slots.spare_mut(slot, page);
+    #[inline(always)]
+    fn program_plane(&mut self, block: usize, page: u32, sequence: u64, slc: u32, units: &[UnitWrite]) {
+        let entry = &mut self.blocks[block];
+        // Two comparisons say: a page behind the first, the next one, same mode, neither bad nor torn by an erase.
+        let next = entry[STATE] & !(TORN | LOST | LONG | NOTED) == (page * PAGE) | slc;
+        if page.wrapping_sub(1) >= self.quick_pages || !next {
+            return self.program_slowly(block, page, sequence, slc, units);
+        }
+        let slot = entry[SLOT];
+        let (record, at) = self.slots.record_of(slot, page);
+        // A page keeps its distance from the block's anchor, an earlier sequence; one too far away is the next anchor.
+        let anchor = anchor(record);
+        let distance = sequence.wrapping_sub(anchor);
+        let far = distance.wrapping_sub(u64::from(step(record, page - 1))) > u64::from(u16::MAX);
+        if far | (distance > u64::from(u16::MAX)) {
+            return self.program_slowly(block, page, sequence, slc, units);
+        }
+        entry[STATE] += PAGE;
+        set_step(record, page, distance as u16);
         let mut lost = false;
-        for (to, unit) in spare.iter_mut().zip(units) {
+        for (to, unit) in record[at..][..units.len()].iter_mut().zip(units) {
             *to = unit.logical;
             lost |= unit.lost;
         }
-        if lost {
-            self.lose(block, page, units);
-        }
-        if self.unit_payload != 0 {
-            self.program_payload(slot, page, units);
+        if lost | (self.unit_payload != 0) {
+            self.program_more(block, slot, page, units);
         }
     }
 
-    /// Checks the rules for a program of `page`, counts it and notes its sequence. Returns the block's slot.
-    #[inline]
-    fn take_page(&mut self, block: usize, page: u32, sequence: u64, slc: u32) -> u32 {
-        let [slot, _, state] = self.blocks[block];
-        // One comparison says: the next page, same mode, neither bad nor torn by an erase.
-        let next = state & !(TORN | LOST | LONG | NOTED) == (page * PAGE) | slc;
-        if page == 0 || page >= self.geometry.pages || !next || self.order == Order::Any {
-            return self.take_page_slow(block, page, sequence, slc);
-        }
-        // A page keeps its distance from the block's anchor, an earlier sequence; one too far away is the next anchor.
-        let anchor = self.slots.header(slot).sequence;
-        let steps = self.slots.steps_mut(slot);
-        let last = anchor + u64::from(steps[page as usize - 1]);
-        assert!(sequence >= last, "sequence {sequence} after {last} in block {block}");
-        let step = sequence - anchor;
-        self.blocks[block][STATE] = state + PAGE;
-        if step > u64::from(u16::MAX) {
-            self.move_anchor(block, page, anchor, sequence);
-        } else {
-            steps[page as usize] = step as u16;
-        }
-        slot
-    }
-
+    /// The first page of a block, one far from its anchor, any page where any order is allowed.
     #[cold]
-    fn move_anchor(&mut self, block: usize, page: u32, old: u64, new: u64) {
+    fn program_slowly(&mut self, block: usize, page: u32, sequence: u64, slc: u32, units: &[UnitWrite]) {
+        self.take_page(block, page, sequence, slc);
         let slot = self.blocks[block][SLOT];
-        self.slots.header_mut(slot).sequence = new;
-        self.slots.steps_mut(slot)[page as usize] = 0;
-        self.note_rare(block, LONG, page, What::Anchor(old));
+        let at = self.slots.units_at(page);
+        for (to, unit) in self.slots.record_mut(slot)[at..].iter_mut().zip(units) {
+            *to = unit.logical;
+        }
+        self.program_more(block, slot, page, units);
     }
 
-    /// The first page of a block, any page where any order is allowed, and what breaks the rules.
-    #[cold]
-    fn take_page_slow(&mut self, block: usize, page: u32, sequence: u64, slc: u32) -> u32 {
+    /// Checks the rules for a program of `page`, counts it and keeps its sequence.
+    fn take_page(&mut self, block: usize, page: u32, sequence: u64, slc: u32) {
         assert!(page < self.geometry.pages, "page {page} of a block of {}", self.geometry.pages);
         let state = self.blocks[block][STATE];
         assert!(state & BAD == 0, "program of page {page} in bad block {block}");
@@ -229,43 +236,58 @@ impl Store {
                 assert!(!self.is_programmed(block, page), "program of page {page} in block {block}, not erased");
             }
         }
+        let last = self.last_sequence(block);
+        assert!(sequence >= last, "sequence {sequence} after {last} in block {block}");
         if programmed == 0 {
-            let slot = self.slots.take();
+            let slot = self.slots.take(sequence, self.clock_s);
             self.blocks[block][SLOT] = slot;
             self.blocks[block][STATE] |= slc;
-            let header = self.slots.header_mut(slot);
-            (header.sequence, header.written_s) = (sequence, self.clock_s);
+            self.any_slc |= slc != 0;
             if self.order == Order::Any {
-                self.slots.steps_mut(slot).fill(0);
+                self.slots.contents_mut(slot, self.geometry.pages).0.fill(0);
             }
         }
-        let slot = self.blocks[block][SLOT];
         self.blocks[block][STATE] += PAGE;
-        let anchor = self.slots.header(slot).sequence;
-        assert!(sequence >= anchor, "sequence {sequence} after {anchor} in block {block}");
-        let step = match self.order {
-            Order::InOrder => 0,
+        let record = self.slots.record_mut(self.blocks[block][SLOT]);
+        let (anchor, what);
+        anchor = slots::anchor(record);
+        match self.order {
+            Order::InOrder => {
+                let far = sequence - anchor > u64::from(u16::MAX);
+                what = far.then_some(What::Anchor(anchor));
+                if far {
+                    set_anchor(record, sequence);
+                }
+                set_step(record, page, if far { 0 } else { (sequence - anchor) as u16 });
+            }
             // The anchor stays the first program's; a step is one more than the distance, so that zero says erased.
-            Order::Any => (sequence - anchor).min(u64::from(FAR) - 1) as u16 + 1,
-        };
-        self.slots.steps_mut(slot)[page as usize] = step;
-        if step == FAR {
-            self.note_rare(block, LONG, page, What::Sequence(sequence));
+            Order::Any => {
+                let step = (sequence - anchor).min(u64::from(FAR) - 1) as u16 + 1;
+                what = (step == FAR).then_some(What::Sequence(sequence));
+                set_step(record, page, step);
+            }
         }
-        slot
+        if let Some(what) = what {
+            self.note_rare(block, LONG, page, what);
+        }
     }
 
-    #[cold]
-    fn lose(&mut self, block: usize, page: u32, units: &[UnitWrite]) {
+    /// What few programs have besides logical numbers.
+    #[inline(never)]
+    fn program_more(&mut self, block: usize, slot: u32, page: u32, units: &[UnitWrite]) {
         for (unit, _) in (0..).zip(units).filter(|(_, u)| u.lost) {
+            self.any_lost = true;
             self.note_rare(block, LOST, page, What::Lost(unit));
+        }
+        if self.unit_payload != 0 {
+            self.program_payload(slot, page, units);
         }
     }
 
     fn note_rare(&mut self, block: usize, flag: u32, page: u32, what: What) {
         self.blocks[block][STATE] |= flag;
-        let header = self.slots.header_mut(self.blocks[block][SLOT]);
-        header.rare = self.rares.push(header.rare, page, what);
+        let record = self.slots.record_mut(self.blocks[block][SLOT]);
+        set_rare(record, self.rares.push(slots::rare(record), page, what));
     }
 
     /// Keeps `note` with a unit of a programmed page, whatever payload is kept: what a translation layer writes for
@@ -289,7 +311,7 @@ impl Store {
     pub fn erase(&mut self, block: BlockAddr) {
         let first = self.first_block(block);
         for plane in block.planes.iter() {
-            let index = first + plane as usize * self.geometry.blocks as usize;
+            let index = first + plane as usize * self.plane_blocks;
             let [slot, erases, state] = self.blocks[index];
             assert!(state & BAD == 0, "erase of bad block {index}");
             if slot != 0 {
@@ -303,8 +325,7 @@ impl Store {
     }
 
     fn free_slot(&mut self, slot: u32) {
-        let rare = self.slots.header(slot).rare;
-        self.rares.free(rare);
+        self.rares.free(slots::rare(self.slots.record(slot)));
         self.slots.give(slot);
     }
 
@@ -315,22 +336,23 @@ impl Store {
     /// As [`program`](Self::program), but for the sequence.
     pub fn tear(&mut self, page: PageAddr, slc: bool) {
         self.any_torn = true;
-        let first = self.geometry.block_index(page, 0);
+        let first = self.first_block(page.block());
         for plane in page.planes.iter() {
-            let block = first + plane as usize * self.geometry.blocks as usize;
+            let block = first + plane as usize * self.plane_blocks;
             self.take_page(block, page.page, self.last_sequence(block), u32::from(slc) * SLC);
             self.note_rare(block, TORN, page.page, What::Torn);
         }
     }
 
-    /// A sequence that the next program of a block may have.
+    /// The least sequence that the next program of a block may have.
     fn last_sequence(&self, block: usize) -> u64 {
         let [slot, _, state] = self.blocks[block];
         match (state / PAGE, self.order) {
             (0, _) => 0,
-            (_, Order::Any) => self.slots.header(slot).sequence,
+            (_, Order::Any) => anchor(self.slots.record(slot)),
             (programmed, Order::InOrder) => {
-                self.slots.header(slot).sequence + u64::from(self.slots.steps(slot)[programmed as usize - 1])
+                let record = self.slots.record(slot);
+                anchor(record) + u64::from(step(record, programmed - 1))
             }
         }
     }
@@ -341,7 +363,7 @@ impl Store {
         self.any_torn = true;
         let first = self.first_block(block);
         for plane in block.planes.iter() {
-            let entry = &mut self.blocks[first + plane as usize * self.geometry.blocks as usize];
+            let entry = &mut self.blocks[first + plane as usize * self.plane_blocks];
             assert!(entry[STATE] & BAD == 0, "erase of bad block {block:?}");
             entry[ERASES] += 1;
             entry[STATE] |= ERASE_TORN;
@@ -352,7 +374,7 @@ impl Store {
     pub fn mark_bad(&mut self, block: BlockAddr) {
         let first = self.first_block(block);
         for plane in block.planes.iter() {
-            self.blocks[first + plane as usize * self.geometry.blocks as usize][STATE] |= BAD;
+            self.blocks[first + plane as usize * self.plane_blocks][STATE] |= BAD;
         }
     }
 
@@ -383,7 +405,7 @@ impl Store {
 
     #[inline]
     fn first_block(&self, block: BlockAddr) -> usize {
-        block.die as usize * self.geometry.planes as usize * self.geometry.blocks as usize + block.block as usize
+        block.die as usize * self.die_blocks + block.block as usize
     }
 
     #[inline]

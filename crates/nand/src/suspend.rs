@@ -4,16 +4,18 @@ use sim::{Lane, Schedule, Time};
 
 use crate::die::Phase;
 use crate::nand::{Event, Nand, lane};
-use crate::op::{HOST, Kind, MAP, NONE};
+use crate::op::{Kind, NONE};
 
 impl Nand {
-    /// Reads of the host or of the map wait for a die: suspends what its array does, if that is allowed and worth it.
+    /// If reads of the host or of the map wait for a die: suspends what its array does, where that is allowed and
+    /// worth it.
+    #[inline(never)]
     pub(crate) fn consider_suspension<S: Schedule<Event>>(&mut self, now: Time, die: usize, s: &mut S) {
         let scheduling = &self.config.scheduling;
         let d = &mut self.dies[die];
-        let wanted = !d.queues[HOST].is_empty() || !d.queues[MAP].is_empty();
         // The cache register must be free for the reads.
-        if !wanted || d.phase != Phase::Busy || d.input != NONE || d.overtaken >= scheduling.overtakes_max {
+        let free = d.phase == Phase::Busy && d.input == NONE;
+        if !free || !Nand::urgent_waits(d) || d.overtaken >= scheduling.overtakes_max {
             return;
         }
         let op = &mut self.ops[d.array];
@@ -42,6 +44,19 @@ impl Nand {
         d.phase = Phase::Suspending;
         d.end = now + scheduling.suspend_latency;
         s.at(Lane(lane::SUSPEND), d.end, Event::Array(die as u16));
+    }
+
+    /// The array of a die is free, if that is what its event says and not the former end of what was suspended.
+    #[cold]
+    pub(crate) fn suspension_end<S: Schedule<Event>>(&mut self, now: Time, die: usize, s: &mut S) {
+        let d = &mut self.dies[die];
+        if d.end != now || d.phase != Phase::Suspending {
+            return;
+        }
+        let (id, begin) = (d.array, d.begin);
+        (d.suspended, d.array, d.phase) = (id, NONE, Phase::Idle);
+        self.account(die, id, begin, now, s);
+        self.advance(now, die, s);
     }
 
     /// No more reads go first: the suspended operation goes on.

@@ -57,6 +57,41 @@ fn a_block_fails_when_it_is_worn() {
 }
 
 #[test]
+fn a_block_endures_the_cycles_it_is_given_and_no_more() {
+    let mut config = config();
+    config.geometry.blocks = 12;
+    config.wear.endurance = Some(Endurance { spread: Spread::Normal, mean: 10.0, deviation: 0.0 });
+    let mut w = World::new(&config);
+    let (erases, kind) = wear_out(&mut w);
+    // Ten erases; the eleventh fails.
+    assert_eq!((erases, kind), (10, nand::Kind::Erase));
+    let mut w = World::new(&config);
+    for (erases, expected) in [(10, Status::Ok), (11, Status::Failed)] {
+        w.nand.store_mut().set_erases(0, 0, erases, erases);
+        let now = w.queue.0.now();
+        w.program(now, erases, page(0, 1, erases, 0), false);
+        w.run();
+        assert_eq!(w.done.pop().unwrap().1.status, expected);
+    }
+}
+
+#[test]
+fn reads_of_a_block_are_counted_until_its_erase() {
+    let mut config = config();
+    config.errors = Some(Errors::TLC);
+    let mut w = World::new(&config);
+    for id in 0..5 {
+        w.read(Time::ZERO, id, page(0, 3, 2, 0), 4096, Class::Host);
+    }
+    let now = w.run();
+    assert_eq!((w.nand.store().block(0, 0, 2).reads, w.nand.store().block(0, 1, 2).reads), (5, 5));
+    assert_eq!(w.nand.store().block(0, 0, 1).reads, 0);
+    w.erase(now, 0, 0, 1, 2);
+    w.run();
+    assert_eq!((w.nand.store().block(0, 0, 2).reads, w.nand.store().block(0, 1, 2).reads), (0, 5));
+}
+
+#[test]
 fn nothing_fails_where_nothing_is_declared() {
     let mut w = World::new(&config());
     for round in 0..50 {

@@ -487,6 +487,15 @@ mod rules {
     }
 
     #[test]
+    #[should_panic(expected = "sequence 3 after 5")]
+    fn the_sequence_never_goes_back_behind_the_page_before() {
+        let mut store = fresh(Order::InOrder);
+        program(&mut store, 0, 1);
+        program(&mut store, 1, 5);
+        program(&mut store, 2, 3);
+    }
+
+    #[test]
     #[should_panic(expected = "in the other cell mode")]
     fn a_block_has_one_cell_mode() {
         let mut store = fresh(Order::InOrder);

@@ -133,6 +133,41 @@ fn a_command_goes_ahead_of_waiting_data() {
 }
 
 #[test]
+fn data_that_the_host_waits_for_go_first_on_the_channel() {
+    let mut config = config();
+    config.geometry.chips = 4;
+    let mut w = World::new(&config);
+    w.read(ZERO, 0, page(0, 1, 0, 0), 4096, Class::Host);
+    w.read(ZERO, 1, page(1, 1, 0, 0), 4096, Class::Collection);
+    w.read(ZERO, 2, page(2, 1, 0, 0), 4096, Class::Map);
+    w.run_until(us(60));
+    w.program(us(60), 3, page(3, 1, 0, 0), false);
+    w.run();
+    // The arrays end at 51, 52 and 53; all but the first wait for its data, and the program comes last.
+    let data = ns(40_960);
+    assert_eq!([w.end(0), w.end(2), w.end(1)], [us(51) + data, us(51) + data * 2, us(51) + data * 3]);
+    assert_eq!(w.end(3), us(51) + data * 3 + us(2) + data + us(500));
+}
+
+#[test]
+fn waiting_data_are_overtaken_on_the_channel_no_more_than_allowed() {
+    let mut config = config();
+    config.geometry.chips = 8;
+    config.scheduling.overtakes_max = 2;
+    let mut w = World::new(&config);
+    w.read(ZERO, 0, page(0, 1, 0, 0), 4096, Class::Host);
+    for id in 1..6 {
+        w.read(ZERO, id, page(id as u16, 1, 0, 0), 4096, Class::Host);
+    }
+    w.run_until(us(20));
+    w.read(us(20), 6, page(6, 1, 0, 0), 4096, Class::Collection);
+    w.run();
+    // The collection's data are ready at 71, when the first read's leave; two more go ahead, not three.
+    let order: Vec<u32> = w.done.iter().map(|(_, d)| d.id.0).collect();
+    assert_eq!(order, [0, 1, 2, 6, 3, 4, 5]);
+}
+
+#[test]
 fn planes_of_one_operation_work_together() {
     let mut w = World::new(&config());
     w.read(ZERO, 0, page(0, 3, 0, 0), 8192, Class::Host);
@@ -202,6 +237,10 @@ fn page_types_and_slc_mode_have_their_times() {
     }
     w.program(ZERO, 10, page(2, 1, 0, 0), true);
     let start = w.run();
+    // The mode is known after a reload, too.
+    let mut image = Vec::new();
+    w.nand.store().save(&mut image).unwrap();
+    *w.nand.store_mut() = nand::Store::load(&mut &image[..], 0).unwrap();
     let load = us(2) + ns(40_960);
     let gaps: Vec<Time> = (1..4).map(|n| w.end(n) - w.end(n - 1)).collect();
     assert_eq!(w.end(0), load + us(300));
@@ -453,6 +492,43 @@ fn a_power_cut_tears_what_the_arrays_were_at() {
 }
 
 #[test]
+fn a_torn_page_is_uncorrectable_also_after_a_reload() {
+    for erase in [false, true] {
+        let mut w = World::new(&config());
+        if erase {
+            w.erase(ZERO, 0, 0, 1, 0);
+        } else {
+            w.program(ZERO, 0, page(0, 1, 0, 0), false);
+        }
+        w.run_until(us(50));
+        w.nand.power_cut(us(60));
+        let mut image = Vec::new();
+        w.nand.store().save(&mut image).unwrap();
+        let mut now = us(100);
+        for reload in [false, true] {
+            if reload {
+                *w.nand.store_mut() = nand::Store::load(&mut &image[..], 0).unwrap();
+            }
+            w.queue.0 = EventQueue::new(nand::Nand::LANES);
+            w.done.clear();
+            w.read(now, 1, page(0, 1, 0, 0), 4096, Class::Host);
+            now = w.run();
+            assert_eq!(w.done[0].1.status, Status::Uncorrectable, "erase {erase}, reload {reload}");
+        }
+    }
+}
+
+#[test]
+fn ram_is_lost_with_the_power() {
+    let mut config = config();
+    (config.payload, config.buffers) = (nand::PayloadKind::Stamp, 2);
+    let mut w = World::new(&config);
+    w.nand.store_mut().buffer_mut(1).fill(7);
+    w.nand.power_cut(ZERO);
+    assert!(w.nand.store().buffer(1).iter().all(|byte| *byte == 0));
+}
+
+#[test]
 fn a_power_cut_in_the_instant_of_a_resumption_tears_too() {
     let mut config = config();
     config.scheduling.erase_suspend = true;
@@ -497,7 +573,7 @@ fn an_id_is_used_once_at_a_time() {
 }
 
 #[test]
-#[should_panic(expected = "is not in")]
+#[should_panic(expected = "are not in")]
 fn an_address_lies_within_the_flash() {
     World::new(&config()).read(ZERO, 0, page(0, 4, 0, 0), 0, Class::Host);
 }

@@ -21,23 +21,23 @@ impl Default for Histogram {
 }
 
 impl Histogram {
-    /// Up to an hour a sample; a longer one is counted in the last bucket, and truly in sum and maximum.
-    const HIGHEST_NS: u64 = 3_600_000_000_000;
-
-    /// An empty one.
+    /// An empty one. Its buckets reach as far as the largest sample so far.
     ///
     /// # Panics
-    /// Never: the bounds are constants that the library accepts.
+    /// Never: three significant digits is what the library takes.
     pub fn new() -> Histogram {
-        let buckets = Hdr::new_with_bounds(1, Self::HIGHEST_NS, 3).expect("constant bounds");
+        let buckets = Hdr::new(3).expect("three significant digits");
         Histogram { buckets, sum_ps: 0, sum_squares_ns: 0.0, min: Time::MAX, max: Time::ZERO }
     }
 
     /// Counts one sample.
+    ///
+    /// # Panics
+    /// Never: buckets grow with what is recorded.
     #[inline]
     pub fn record(&mut self, sample: Time) {
         let ns = sample.ns();
-        self.buckets.saturating_record(ns);
+        self.buckets.record(ns).expect("buckets grow with what is recorded");
         self.sum_ps += u128::from(sample.ps());
         self.sum_squares_ns += ns as f64 * ns as f64;
         self.min = self.min.min(sample);
@@ -157,7 +157,7 @@ impl Histogram {
             return;
         }
         for (value, count) in &compact.buckets {
-            self.buckets.saturating_record_n(*value, *count);
+            self.buckets.record_n(*value, *count).expect("buckets grow with what is recorded");
         }
         self.sum_ps += compact.sum_ps;
         self.sum_squares_ns += compact.sum_squares_ns;

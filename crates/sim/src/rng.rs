@@ -43,6 +43,12 @@ impl Rng {
         self.0.next_u64()
     }
 
+    /// 32 uniform bits.
+    #[inline]
+    pub fn half(&mut self) -> u32 {
+        (self.bits() >> 32) as u32
+    }
+
     /// Uniform in `0..n` (Lemire's multiply and reject: unbiased).
     ///
     /// # Panics

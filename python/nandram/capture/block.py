@@ -14,6 +14,7 @@ from nandram.capture.iolog import IologWriter
 from nandram.capture.recorder import parents, record
 from nandram.capture.records import Action
 from nandram.capture.state import Knowledge, Notes
+from nandram.errors import UserError
 
 
 @dataclass(frozen=True)
@@ -51,7 +52,8 @@ def capture_block(
     What is recorded are the calls, before the page cache: a read that the page cache answers is in the trace, and so
     is a write that never reaches a drive because the file was removed first. Regular files only. A file whose last
     name and descriptor are gone, that is cut short or punched, is trimmed, as on a file system mounted with
-    ``discard``. The command runs slower than alone, and so do the times in the trace.
+    ``discard``. A file keeps the name under which it was met first, whatever it is renamed to. The command runs slower
+    than alone, and so do the times in the trace.
 
     Not recorded: what is loaded and stored through memory maps, what io_uring does, syncs of folders. `Capture.notes`
     says what of this was seen.
@@ -64,11 +66,11 @@ def capture_block(
     selection = Selection(include or [], exclude or [], folder)
     inherited = _standard_streams()
     strace.check_command(command)
-    with IologWriter(path, folder):
-        pass  # whether it can be written should be known before the command runs
+    tracer = strace.find()
+    _check_writable(path)
     with tempfile.TemporaryDirectory(prefix="nandram-capture-") as scratch:
         log = Path(scratch) / "strace.log"
-        status = strace.run(command, log)
+        status = strace.run(tracer, command, log)
         knowledge = Knowledge(parents(_lines(log, None)))
         notes, writer = _decode(log, path, folder, selection, knowledge, inherited, progress)
         if knowledge.initial_sizes:
@@ -88,6 +90,17 @@ def capture_block(
         duration_s=(writer.last_us - (writer.first_us or 0)) / 1e6,
         notes=notes,
     )
+
+
+def _check_writable(path: Path) -> None:
+    """Find out before the command runs whether the trace can be written; keep what is there. Raises `UserError`."""
+    existed = path.exists()
+    try:
+        path.open("ab").close()
+    except OSError as error:
+        raise UserError(f"{path}: cannot be written: {error.strerror}") from error
+    if not existed:
+        path.unlink()
 
 
 def _decode(

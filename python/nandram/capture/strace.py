@@ -66,10 +66,9 @@ def arguments(strace: str, log: Path, command: list[str]) -> list[str]:
     ]
 
 
-def run(command: list[str], log: Path) -> int:
+def run(strace: str, command: list[str], log: Path) -> int:
     """Run `command` to its end, its calls written to `log`; return its exit status, 128 + n if signal n ended it."""
-    check_command(command)
-    line = arguments(find(), log, command)
+    line = arguments(strace, log, command)
     with _interrupts_are_the_commands():
         status = subprocess.run(line, check=False).returncode
     if not log.exists() or log.stat().st_size == 0:

@@ -23,7 +23,7 @@ def capture() -> None:
 
 @app.command(context_settings={"allow_interspersed_args": False})
 def block(
-    command: Annotated[list[str], typer.Argument(metavar="-- COMMAND...", help="The command to run, after `--`.")],
+    command: Annotated[list[str], typer.Argument(metavar="COMMAND", help="The command and its arguments, after `--`.")],
     output: Annotated[
         Path,
         typer.Option("--output", "-o", metavar="FILE", help="The trace; compressed if it ends in .gz or .zst."),
@@ -36,11 +36,11 @@ def block(
         list[str] | None, typer.Option(metavar="GLOB", help="No files that match; may be given again.")
     ] = None,
 ) -> None:
-    """Record the file reads, writes and syncs of a command and its children as a block trace.
+    """Record the file I/O of a command as a block trace.
 
-    The trace is an fio iolog of version 3. It holds what the program asked for, before the page cache. The program
-    runs under strace, and slower for it; on an otherwise idle machine `taskset -c 1 nandram capture ...` disturbs a
-    program of one thread least. Exits with the command's status.
+    The reads, writes and syncs of the command and its children are recorded as it asks for them, before the page
+    cache. The trace is an fio iolog of version 3. The command runs under strace, and slower for it: a command of one
+    thread is disturbed least on one core, `taskset -c 1 nandram capture ...`. Exits with the command's status.
     """
     from nandram.capture import capture_block
 

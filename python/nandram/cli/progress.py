@@ -49,15 +49,14 @@ def run_progress() -> Iterator[Callable[[float, float, int], bool]]:
         console=Console(stderr=True),
         transient=True,
     ) as bar:
-        task = bar.add_task("", total=None, requests=0, rate=0.0, simulated=0.0)
+        task = bar.add_task("", total=1.0, requests=0, rate=0.0, simulated=0.0)
         started = time.monotonic()
 
         def update(fraction: float, simulated_s: float, done: int) -> bool:
             elapsed = time.monotonic() - started
             bar.update(
                 task,
-                total=1.0 if fraction >= 0 else None,
-                completed=max(fraction, 0.0),
+                completed=fraction,
                 requests=done,
                 rate=done / elapsed if elapsed > 0 else 0.0,
                 simulated=simulated_s,

@@ -44,8 +44,18 @@ def run(
     precondition: Annotated[
         str | None,
         typer.Option(
-            metavar="none|fill|settle|steady",
-            help="Before the run: write all once; and overwrite until steady; or set that state by calculation.",
+            metavar="none|fill|random|steady",
+            help="Before the run: fill the drive; and overwrite it until steady; or lay it out so, from theory.",
+        ),
+    ] = None,
+    warm_up: Annotated[
+        str | None,
+        typer.Option(metavar="detect|keep|TIME", help="What to cut off the beginning of the statistics."),
+    ] = None,
+    cache: Annotated[
+        str | None,
+        typer.Option(
+            metavar="DIR|none", help="Where prepared drives are kept. [default: $NANDRAM_CACHE, or ~/.cache/nandram]"
         ),
     ] = None,
 ) -> None:
@@ -67,6 +77,8 @@ def run(
             replay=replay,
             wrap=wrap,
             precondition=precondition,
+            warm_up=warm_up,
+            cache="default" if cache is None else None if cache == "none" else cache,
             progress=progress,
         )
     show(result)
@@ -89,26 +101,22 @@ def split_changes(changes: list[str] | None) -> list[str]:
 
 
 def show(result: "Result") -> None:
-    """Print the table, the device's numbers and the notes."""
+    """Print the table and the notes."""
     from rich.console import Console
     from rich.table import Table
 
     from nandram.result import TITLES
-    from nandram.units import quantity
 
     console = Console(file=sys.stdout, highlight=False)
-    about = result.summary["nandram"]
-    console.print(f"{about['workload']} on {about['system']}, seed {about['seed']}", markup=False)
+    # A table that is cut is of no use: a narrow terminal wraps it, a file does not mind.
+    console.width = max(console.width, 120)
+    console.print(f"{result.title}, seed {result.manifest['seed']}", markup=False)
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
     for number, title in enumerate(TITLES):
         table.add_column(title, justify="left" if number < 2 else "right", no_wrap=True)
     for row in result.rows():
         table.add_row(*row)
-    # A table that is cut is of no use in a file or a narrow window.
-    console.print(table, width=max(console.width, 120), crop=False, soft_wrap=True)
-    for name, value in result.device.items():
-        if isinstance(value, int | float) and not isinstance(value, bool):
-            console.print(f"{name.replace('_', ' ')}: {quantity(name, value)}", markup=False)
+    console.print(table)
     for note in result.notes:
         console.print(note, markup=False, soft_wrap=True)
     if result.output is not None:

@@ -4,14 +4,20 @@ from nandram.cli.run import SetOption, SystemArgument, split_changes
 
 
 def check(system: SystemArgument, changes: SetOption = None) -> None:
-    """Print a system file in full: every default, and the basis of every value."""
+    """Print a system file in full.
+
+    With every default, and the basis of every value.
+    """
     from nandram.system import System
 
     print(System(system, tuple(split_changes(changes))).toml, end="")
 
 
 def schema() -> None:
-    """Print the JSON Schema of system files, for editors to complete them by."""
+    """Print the JSON Schema of system files.
+
+    Editors complete and check TOML files by it.
+    """
     from nandram import _core
 
     print(_core.schema())

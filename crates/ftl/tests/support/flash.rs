@@ -99,6 +99,9 @@ impl Flash for SimpleFlash {
     fn note(&self, page: PageAddr, plane: u32, unit: u32) -> &[u8] {
         &self.page(page, plane).units[unit as usize].note
     }
+    fn has_lost(&self) -> bool {
+        true
+    }
     fn lost(&self, page: PageAddr, plane: u32, unit: u32) -> bool {
         self.page(page, plane).units[unit as usize].lost
     }

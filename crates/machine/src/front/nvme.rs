@@ -69,7 +69,7 @@ impl Nvme {
         let Submission { cid, at, prompt, request } = submission;
         if self.ringing == 0 && self.device.at_once() {
             let arrives = self.link.submission(now, at);
-            self.device.admit_one(queue, arrives, prompt, (cid, request), &mut device_part(s, self.tracks));
+            self.device.admit_one(queue, arrives, prompt, (cid, &request), &mut device_part(s, self.tracks));
         } else {
             self.ringing += 1;
             s.at(DOORBELL, self.link.doorbell(now, at), Event::Doorbell { queue, cid });
@@ -141,7 +141,7 @@ impl Nvme {
                 if self.device.coalesced(queue, epoch) {
                     let at = self.link.interrupt(now);
                     let seen = self.host.interrupt(now, queue, at, &mut host_part(s));
-                    self.seen(now, queue, seen);
+                    self.seen(queue, seen);
                 }
             }
             _ => unreachable!("{event:?} on the path of NVMe"),
@@ -189,11 +189,11 @@ impl Nvme {
     fn post(&mut self, now: Time, at: Time, tag: u16, s: &mut impl Schedule<Event>) {
         let ended = self.device.release(at, tag, &mut device_part(s, self.tracks));
         let arrives = self.link.completion(now, at, ended.interrupt);
-        let command = (ended.queue, ended.cid);
+        let command = (ended.queue, ended.cid, ended.sq_head);
         if self.device.posts_at_once()
             && self.host.complete_at_once(now, command, ended.status, arrives, &mut host_part(s))
         {
-            self.link.head(now);
+            self.link.head();
         } else {
             self.queue(now, ended, arrives, s);
         }
@@ -210,13 +210,13 @@ impl Nvme {
         let entry = Entry { cid, sq_head, phase, status };
         let delivery = Delivery { queue, index, entry, visible, interrupt };
         let seen = self.host.completion(now, delivery, &mut host_part(s));
-        self.seen(now, queue, seen);
+        self.seen(queue, seen);
     }
 
     /// The driver has taken completions and writes the queue's head doorbell.
-    fn seen(&mut self, now: Time, queue: u16, seen: Option<u16>) {
+    fn seen(&mut self, queue: u16, seen: Option<u16>) {
         if let Some(head) = seen {
-            self.link.head(now);
+            self.link.head();
             self.device.seen(queue, head);
         }
     }

@@ -4,7 +4,8 @@
 //! "NANDRAM-STORE\0"  version u16
 //! header             8 numbers of the geometry, payload, order, reads counted: u32 each; clock u32; CRC-32 u32
 //! a block each       number u32, erases u32, state u32, [reads u32]; if programmed: sequence u64, written u32,
-//!                    side table (length u32; page u32, kind u32, bytes of note u32, value u64, note each), steps u16, units u32, payload
+//!                    side table (length u32; page u32, kind u32, bytes of note u32, value u64, note each), steps u16 (an even number of
+//!                    them), units u32, payload
 //! end                u32::MAX, CRC-32 u32 of everything behind the header
 //! ```
 //! Blocks that are as they left the factory are left out. RAM buffers are not flash, and not in here.
@@ -14,7 +15,9 @@ use std::io::{self, Read, Write};
 use media::Geometry;
 
 use super::rare::{NONE, What};
-use super::{ERASE_TORN, Entry, FLAGS, LONG, LOST, NOTED, Order, PAGE, PayloadKind, SLOT, STATE, Store, TORN};
+use super::{
+    ERASE_TORN, Entry, FLAGS, LONG, LOST, NOTED, Order, PAGE, PayloadKind, SLC, SLOT, STATE, Store, TORN, slots,
+};
 
 /// Version of the byte stream.
 pub const IMAGE_VERSION: u16 = 1;
@@ -63,22 +66,13 @@ impl<W: Write> Checked<W> {
         self.stream.write_all(bytes)
     }
 
-    /// Writes numbers of `N` bytes each.
-    fn put<const N: usize>(&mut self, values: impl Iterator<Item = [u8; N]>) -> io::Result<()> {
+    fn u32s(&mut self, values: &[u32]) -> io::Result<()> {
         let mut scratch = std::mem::take(&mut self.scratch);
         scratch.clear();
-        scratch.extend(values.flatten());
+        scratch.extend(values.iter().flat_map(|v| v.to_le_bytes()));
         let done = self.bytes(&scratch);
         self.scratch = scratch;
         done
-    }
-
-    fn u32s(&mut self, values: &[u32]) -> io::Result<()> {
-        self.put(values.iter().map(|v| v.to_le_bytes()))
-    }
-
-    fn u16s(&mut self, values: &[u16]) -> io::Result<()> {
-        self.put(values.iter().map(|v| v.to_le_bytes()))
     }
 }
 
@@ -103,13 +97,13 @@ impl<R: Read> Checked<R> {
         Ok(u64::from_le_bytes(self.array()?))
     }
 
-    /// Reads `count` numbers of `N` bytes and hands each to `each`.
-    fn numbers<const N: usize>(&mut self, count: usize, mut each: impl FnMut(usize, [u8; N])) -> io::Result<()> {
+    /// Reads `count` numbers of four bytes and hands each to `each`.
+    fn numbers(&mut self, count: usize, mut each: impl FnMut(usize, [u8; 4])) -> io::Result<()> {
         let mut scratch = std::mem::take(&mut self.scratch);
-        scratch.resize(count * N, 0);
+        scratch.resize(count * 4, 0);
         let done = self.bytes_into(&mut scratch);
-        for (i, bytes) in scratch.chunks_exact(N).enumerate() {
-            each(i, bytes.try_into().expect("chunks of N"));
+        for (i, bytes) in scratch.chunks_exact(4).enumerate() {
+            each(i, bytes.try_into().expect("chunks of four"));
         }
         self.scratch = scratch;
         done
@@ -158,10 +152,11 @@ impl Store {
         if slot == 0 {
             return Ok(());
         }
-        let header = self.slots.header(slot);
-        out.bytes(&header.sequence.to_le_bytes())?;
-        out.u32s(&[header.written_s, self.rares.iter(header.rare).count() as u32])?;
-        for (page, what) in self.rares.iter(header.rare) {
+        let record = self.slots.record(slot);
+        let rare = slots::rare(record);
+        out.bytes(&slots::anchor(record).to_le_bytes())?;
+        out.u32s(&[slots::written_s(record), self.rares.iter(rare).count() as u32])?;
+        for (page, what) in self.rares.iter(rare) {
             let (kind, value, note): (u32, u64, &[u8]) = match what {
                 What::Anchor(sequence) => (0, sequence, &[]),
                 What::Sequence(sequence) => (1, sequence, &[]),
@@ -174,10 +169,9 @@ impl Store {
             out.bytes(note)?;
         }
         let pages = self.pages_kept(entry[STATE]);
-        out.u16s(&self.slots.steps(slot)[..pages as usize])?;
-        for page in 0..pages {
-            out.u32s(self.slots.spare(slot, page))?;
-        }
+        let (steps, units) = self.slots.contents(slot, pages);
+        out.u32s(steps)?;
+        out.u32s(units)?;
         if self.unit_payload != 0 {
             for page in 0..pages {
                 out.bytes(self.slots.payload(slot, page))?;
@@ -262,6 +256,8 @@ impl Store {
             let slot = if state < PAGE { 0 } else { self.load_contents(state, input)? };
             self.blocks[number as usize] = [slot, erases, state];
             self.any_torn |= state & (TORN | ERASE_TORN) != 0;
+            self.any_lost |= state & LOST != 0;
+            self.any_slc |= state & SLC != 0;
         }
     }
 
@@ -286,18 +282,13 @@ impl Store {
             };
             list.push((page, what));
         }
-        let slot = self.slots.take();
+        let slot = self.slots.take(sequence, written_s);
         let head = list.iter().rev().fold(NONE, |head, (page, what)| self.rares.push(head, *page, *what));
-        let header = self.slots.header_mut(slot);
-        (header.sequence, header.written_s, header.rare) = (sequence, written_s, head);
+        slots::set_rare(self.slots.record_mut(slot), head);
         let pages = self.pages_kept(state);
-        let slots = &mut self.slots;
-        let steps = slots.steps_mut(slot);
-        input.numbers(pages as usize, |page, bytes| steps[page] = u16::from_le_bytes(bytes))?;
-        for page in 0..pages {
-            let units = slots.spare_mut(slot, page);
-            input.numbers(units.len(), |i, bytes| units[i] = u32::from_le_bytes(bytes))?;
-        }
+        let (steps, units) = self.slots.contents_mut(slot, pages);
+        input.numbers(steps.len(), |i, bytes| steps[i] = u32::from_le_bytes(bytes))?;
+        input.numbers(units.len(), |i, bytes| units[i] = u32::from_le_bytes(bytes))?;
         if self.unit_payload != 0 {
             for page in 0..pages {
                 input.bytes_into(self.slots.payload_mut(slot, page))?;

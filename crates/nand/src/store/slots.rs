@@ -1,37 +1,45 @@
 //! Room for the contents of programmed blocks, handed out in slots and never given back to the allocator.
+//!
+//! A slot is a record of 32-bit words:
+//!
+//! ```text
+//! anchor (2 words)   the sequence that the block's pages count from
+//! written            the drive's age at the block's first program, in seconds
+//! rare               head of its list in the side table; on the free list, the next free slot
+//! steps              16 bits a page, two a word: what a page keeps of its sequence
+//! units              a word a mapping unit, page by page: logical numbers
+//! ```
 
 use media::Geometry;
 
 use super::rare::NONE;
 
-/// What a programmed block has beside its pages. 16 bytes.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Header {
-    /// The sequence that its pages count from.
-    pub sequence: u64,
-    /// The drive's age at the block's first program, in seconds.
-    pub written_s: u32,
-    /// Head of its list in the side table; on the free list, the next free slot.
-    pub rare: u32,
-}
-
 /// The arrays of some slots. They come from the allocator as untouched zero pages: a slot that was never taken costs
 /// address space only.
 struct Chunk {
-    steps: Vec<u16>,
-    units: Vec<u32>,
+    words: Vec<u32>,
     payload: Vec<u8>,
 }
 
+/// Words before the steps.
+const HEADER: usize = 4;
+const WRITTEN: usize = 2;
+const RARE: usize = 3;
+
 /// All slots, numbered from 1.
 pub(super) struct Slots {
-    headers: Vec<Header>,
     chunks: Vec<Chunk>,
-    /// Slots a chunk, as a power of two.
+    /// Slots a chunk, as a power of two, and less one.
     shift: u32,
+    mask: usize,
+    /// Words of a slot, and where its units begin.
+    words: usize,
+    units: usize,
     pages: usize,
     units_per_page: usize,
     unit_payload: usize,
+    /// The slot that was never taken yet.
+    next: u32,
     /// First slot of the free list, 0 at its end.
     free: u32,
 }
@@ -43,103 +51,160 @@ const CHUNK_BYTES: usize = 32 << 20;
 impl Slots {
     pub(super) fn new(geometry: &Geometry, unit_payload: usize, blocks: usize) -> Slots {
         let (pages, units_per_page) = (geometry.pages as usize, geometry.units_per_page() as usize);
-        let slot = pages * (2 + units_per_page * (4 + unit_payload));
-        let shift = (CHUNK_BYTES / slot).min(blocks.next_power_of_two()).max(1).ilog2();
-        Slots { headers: Vec::new(), chunks: Vec::new(), shift, pages, units_per_page, unit_payload, free: 0 }
+        let units = HEADER + pages.div_ceil(2);
+        let words = units + pages * units_per_page;
+        let slot_bytes = words * 4 + pages * units_per_page * unit_payload;
+        let shift = (CHUNK_BYTES / slot_bytes).min(blocks.next_power_of_two()).max(1).ilog2();
+        Slots {
+            chunks: Vec::new(),
+            shift,
+            mask: (1 << shift) - 1,
+            words,
+            units,
+            pages,
+            units_per_page,
+            unit_payload,
+            next: 1,
+            free: 0,
+        }
     }
 
-    /// A slot, whose arrays hold what they held last.
-    pub(super) fn take(&mut self) -> u32 {
-        let fresh = Header { sequence: 0, written_s: 0, rare: NONE };
-        if self.free != 0 {
+    /// A slot, whose pages hold what they held last.
+    pub(super) fn take(&mut self, anchor: u64, written_s: u32) -> u32 {
+        let slot = if self.free != 0 {
             let slot = self.free;
-            let header = self.header_mut(slot);
-            let next = header.rare;
-            *header = fresh;
-            self.free = next;
-            return slot;
-        }
-        if self.headers.len() == self.chunks.len() << self.shift {
-            let pages = self.pages << self.shift;
-            let units = pages * self.units_per_page;
-            let payload = vec![0; units * self.unit_payload];
-            self.chunks.push(Chunk { steps: vec![0; pages], units: vec![0; units], payload });
-        }
-        self.headers.push(fresh);
-        self.headers.len() as u32
+            self.free = self.record(slot)[RARE];
+            slot
+        } else {
+            if self.next as usize >> self.shift == self.chunks.len() {
+                let payload = vec![0; (self.pages * self.units_per_page * self.unit_payload) << self.shift];
+                self.chunks.push(Chunk { words: vec![0; self.words << self.shift], payload });
+            }
+            self.next += 1;
+            self.next - 1
+        };
+        let record = self.record_mut(slot);
+        set_anchor(record, anchor);
+        (record[WRITTEN], record[RARE]) = (written_s, NONE);
+        slot
     }
 
     /// Takes a slot back.
     pub(super) fn give(&mut self, slot: u32) {
         let free = self.free;
-        self.header_mut(slot).rare = free;
+        self.record_mut(slot)[RARE] = free;
         self.free = slot;
     }
 
-    #[inline]
-    pub(super) fn header(&self, slot: u32) -> &Header {
-        &self.headers[slot as usize - 1]
-    }
-
-    #[inline]
-    pub(super) fn header_mut(&mut self, slot: u32) -> &mut Header {
-        &mut self.headers[slot as usize - 1]
-    }
-
-    /// The chunk of a slot, and the first page within it.
+    /// The chunk of a slot, and its number there.
     #[inline]
     fn place(&self, slot: u32) -> (usize, usize) {
-        let at = slot as usize - 1;
-        (at >> self.shift, (at & ((1 << self.shift) - 1)) * self.pages)
-    }
-
-    /// What the pages keep of their sequences.
-    #[inline]
-    pub(super) fn steps(&self, slot: u32) -> &[u16] {
-        let (chunk, first) = self.place(slot);
-        &self.chunks[chunk].steps[first..first + self.pages]
+        (slot as usize >> self.shift, slot as usize & self.mask)
     }
 
     #[inline]
-    pub(super) fn steps_mut(&mut self, slot: u32) -> &mut [u16] {
-        let (chunk, first) = self.place(slot);
-        &mut self.chunks[chunk].steps[first..first + self.pages]
+    pub(super) fn record(&self, slot: u32) -> &[u32] {
+        let (chunk, number) = self.place(slot);
+        &self.chunks[chunk].words[number * self.words..][..self.words]
+    }
+
+    #[inline]
+    pub(super) fn record_mut(&mut self, slot: u32) -> &mut [u32] {
+        let (chunk, number) = self.place(slot);
+        &mut self.chunks[chunk].words[number * self.words..][..self.words]
+    }
+
+    /// The record of a slot (and those behind it), and where the units of a page are in it.
+    #[inline(always)]
+    pub(super) fn record_of(&mut self, slot: u32, page: u32) -> (&mut [u32], usize) {
+        let at = self.units_at(page);
+        let (chunk, number) = self.place(slot);
+        (&mut self.chunks[chunk].words[number * self.words..], at)
+    }
+
+    /// Where in its record the units of a page are.
+    #[inline]
+    pub(super) fn units_at(&self, page: u32) -> usize {
+        self.units + page as usize * self.units_per_page
     }
 
     /// The logical numbers of a page.
     #[inline]
     pub(super) fn spare(&self, slot: u32, page: u32) -> &[u32] {
-        let (chunk, first) = self.place(slot);
-        let from = (first + page as usize) * self.units_per_page;
-        &self.chunks[chunk].units[from..from + self.units_per_page]
+        &self.record(slot)[self.units_at(page)..][..self.units_per_page]
     }
 
-    #[inline]
-    pub(super) fn spare_mut(&mut self, slot: u32, page: u32) -> &mut [u32] {
-        let (chunk, first) = self.place(slot);
-        let from = (first + page as usize) * self.units_per_page;
-        &mut self.chunks[chunk].units[from..from + self.units_per_page]
+    /// Words of the steps and units of the first `pages` pages: (steps, units).
+    pub(super) fn contents_mut(&mut self, slot: u32, pages: u32) -> (&mut [u32], &mut [u32]) {
+        let (units, per_page) = (self.units, self.units_per_page);
+        let (head, tail) = self.record_mut(slot).split_at_mut(units);
+        let steps = (pages as usize).div_ceil(2);
+        (&mut head[HEADER..HEADER + steps], &mut tail[..pages as usize * per_page])
+    }
+
+    /// As [`contents_mut`](Self::contents_mut), to be read.
+    pub(super) fn contents(&self, slot: u32, pages: u32) -> (&[u32], &[u32]) {
+        let (head, tail) = self.record(slot).split_at(self.units);
+        let steps = (pages as usize).div_ceil(2);
+        (&head[HEADER..HEADER + steps], &tail[..pages as usize * self.units_per_page])
     }
 
     /// The payload of a page.
-    #[inline]
     pub(super) fn payload(&self, slot: u32, page: u32) -> &[u8] {
-        let (chunk, first) = self.place(slot);
+        let (chunk, number) = self.place(slot);
         let bytes = self.units_per_page * self.unit_payload;
-        let from = (first + page as usize) * bytes;
-        &self.chunks[chunk].payload[from..from + bytes]
+        &self.chunks[chunk].payload[(number * self.pages + page as usize) * bytes..][..bytes]
     }
 
-    #[inline]
     pub(super) fn payload_mut(&mut self, slot: u32, page: u32) -> &mut [u8] {
-        let (chunk, first) = self.place(slot);
+        let (chunk, number) = self.place(slot);
         let bytes = self.units_per_page * self.unit_payload;
-        let from = (first + page as usize) * bytes;
-        &mut self.chunks[chunk].payload[from..from + bytes]
+        &mut self.chunks[chunk].payload[(number * self.pages + page as usize) * bytes..][..bytes]
     }
 
     pub(super) fn bytes_held(&self) -> u64 {
-        let slot = self.pages * (2 + self.units_per_page * (4 + self.unit_payload)) + size_of::<Header>();
-        (slot * self.headers.len()) as u64
+        let slot = self.words * 4 + self.pages * self.units_per_page * self.unit_payload;
+        slot as u64 * u64::from(self.next)
     }
+}
+
+/// The sequence that a block's pages count from.
+#[inline]
+pub(super) fn anchor(record: &[u32]) -> u64 {
+    u64::from(record[0]) | u64::from(record[1]) << 32
+}
+
+#[inline]
+pub(super) fn set_anchor(record: &mut [u32], sequence: u64) {
+    (record[0], record[1]) = (sequence as u32, (sequence >> 32) as u32);
+}
+
+/// The drive's age at a block's first program, in seconds.
+#[inline]
+pub(super) fn written_s(record: &[u32]) -> u32 {
+    record[WRITTEN]
+}
+
+/// Head of a block's list in the side table.
+#[inline]
+pub(super) fn rare(record: &[u32]) -> u32 {
+    record[RARE]
+}
+
+#[inline]
+pub(super) fn set_rare(record: &mut [u32], head: u32) {
+    record[RARE] = head;
+}
+
+/// What a page keeps of its sequence.
+#[inline]
+pub(super) fn step(record: &[u32], page: u32) -> u16 {
+    (record[HEADER + page as usize / 2] >> (page % 2 * 16)) as u16
+}
+
+#[inline]
+pub(super) fn set_step(record: &mut [u32], page: u32, step: u16) {
+    let word = &mut record[HEADER + page as usize / 2];
+    let shift = page % 2 * 16;
+    *word = *word & !(0xffff << shift) | u32::from(step) << shift;
 }

@@ -3,7 +3,7 @@
 use media::{BlockInfo, Flash, Geometry, PageAddr};
 
 use super::rare::What;
-use super::{BAD, ERASE_TORN, ERASES, FAR, LONG, LOST, NOTED, Order, PAGE, SLC, SLOT, STATE, Store, TORN};
+use super::{BAD, ERASE_TORN, ERASES, FAR, LONG, LOST, NOTED, Order, PAGE, SLC, SLOT, STATE, Store, TORN, slots};
 
 /// What is known of one block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -69,7 +69,7 @@ impl Store {
             slc: state & SLC != 0,
             torn: state & TORN != 0,
             erase_torn: state & ERASE_TORN != 0,
-            written_s: if slot == 0 { 0 } else { self.slots.header(slot).written_s },
+            written_s: if slot == 0 { 0 } else { slots::written_s(self.slots.record(slot)) },
             reads: self.disturb.get(block).copied().unwrap_or(0),
         }
     }
@@ -78,6 +78,12 @@ impl Store {
     #[inline]
     pub(crate) fn is_slc(&self, block: usize) -> bool {
         self.blocks[block][STATE] & SLC != 0
+    }
+
+    /// True if some block of the whole flash may hold one bit a cell where its technology has more.
+    #[inline]
+    pub(crate) fn has_slc(&self) -> bool {
+        self.any_slc
     }
 
     /// True if some page of the whole flash may be torn.
@@ -96,7 +102,7 @@ impl Store {
     pub(crate) fn written_of(&self, block: usize) -> u32 {
         match self.blocks[block][SLOT] {
             0 => self.clock_s,
-            slot => self.slots.header(slot).written_s,
+            slot => slots::written_s(self.slots.record(slot)),
         }
     }
 
@@ -111,7 +117,7 @@ impl Store {
         let [slot, _, state] = self.blocks[block];
         match self.order {
             Order::InOrder => page < state / PAGE,
-            Order::Any => state >= PAGE && self.slots.steps(slot)[page as usize] != 0,
+            Order::Any => state >= PAGE && slots::step(self.slots.record(slot), page) != 0,
         }
     }
 
@@ -121,7 +127,7 @@ impl Store {
     }
 
     fn rare(&self, block: usize) -> impl Iterator<Item = (u32, What)> + '_ {
-        self.rares.iter(self.slots.header(self.blocks[block][SLOT]).rare)
+        self.rares.iter(slots::rare(self.slots.record(self.blocks[block][SLOT])))
     }
 
     /// True if the page is programmed on `plane` and can be read.
@@ -139,7 +145,8 @@ impl Store {
     #[inline]
     fn sequence_of(&self, block: usize, page: u32) -> u64 {
         let [slot, _, state] = self.blocks[block];
-        let (anchor, step) = (self.slots.header(slot).sequence, self.slots.steps(slot)[page as usize]);
+        let record = self.slots.record(slot);
+        let (anchor, step) = (slots::anchor(record), slots::step(record, page));
         match self.order {
             Order::InOrder if state & LONG == 0 => anchor + u64::from(step),
             Order::InOrder => {
@@ -238,6 +245,10 @@ impl Flash for Store {
             _ => None,
         });
         kept.map_or(&[], |index| self.rares.note(index))
+    }
+
+    fn has_lost(&self) -> bool {
+        self.any_lost
     }
 
     /// # Panics

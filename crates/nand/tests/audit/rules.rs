@@ -230,6 +230,13 @@ fn registers(config: &Config, submissions: &Submissions, passes: &[&Pass]) {
         for pause in write.arrays.windows(2) {
             let read = reads.iter().any(|r| r.begin() >= pause[0].1 && r.end() <= pause[1].0);
             assert!(read, "{write:?} is suspended for nothing");
+            let other = passes.iter().find(|p| {
+                !facts(config, &submissions[p.submission].1).urgent
+                    && p.submission != write.submission
+                    && p.begin() >= pause[0].1
+                    && p.begin() < pause[1].0
+            });
+            assert!(other.is_none(), "{other:?} starts while {write:?} is suspended");
         }
         if let Some(next) = writes.get(i + 1) {
             let cached = config.scheduling.cache_program && kind(write) == Kind::Program && kind(next) == Kind::Program;

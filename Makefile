@@ -1,0 +1,56 @@
+# Two commands set everything up on a machine with Rust, Python 3.11 and a C compiler:
+#   make demo    builds, runs the bundled trace and a fio job, prints the results and where the report is
+#   make test    builds, and runs every test that needs nothing else
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+# Where prepared drives are kept, so that each is prepared once.
+export NANDRAM_CACHE ?= $(CURDIR)/build/drives
+CARGO_TARGET_DIR ?= $(CURDIR)/target
+export CARGO_TARGET_DIR
+
+.PHONY: demo test test-rust test-python test-system bench lint build clean help
+
+help:
+	@sed -n 's/^#   //p' Makefile
+
+$(BIN)/python:
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --upgrade pip 'maturin>=1.9,<2'
+
+build: $(BIN)/python
+	$(BIN)/python -m pip install --quiet --group dev
+	PATH="$(CURDIR)/$(BIN):$$PATH" VIRTUAL_ENV="$(CURDIR)/$(VENV)" $(BIN)/maturin develop --release --quiet
+
+demo: build
+	$(BIN)/nandram run nvme-client-tlc examples/sqlite_bank/sqlite-bank.iolog.zst --precondition fill -o results/sqlite-bank
+	$(BIN)/nandram run nvme-client-tlc examples/mixed.fio --precondition steady -o results/mixed
+	@echo "Open results/sqlite-bank/report.html and results/mixed/report.html in a browser."
+
+test: test-rust test-python
+
+test-rust:
+	cargo test --workspace --quiet
+
+test-python: build
+	$(BIN)/python -m pytest
+
+# Installs what the remaining tests need (as root, on Debian), and runs them.
+test-system: build
+	apt-get update -qq
+	apt-get install -y -qq strace valgrind
+	$(BIN)/python -m pytest -m system
+
+# Instruction counts by callgrind, written to BENCH.md.
+bench:
+	bench/instructions.sh
+
+lint: build
+	cargo fmt --check
+	cargo clippy --workspace --all-targets --quiet -- -D warnings
+	$(BIN)/ruff format --check python tests examples
+	$(BIN)/ruff check python tests examples
+	$(BIN)/mypy
+
+clean:
+	rm -rf target .venv build results

@@ -1,0 +1,186 @@
+//! Whatever is asked and however the translation layer answers: every request ends once, in full, as it should.
+
+use std::collections::BTreeMap;
+
+use media::{Op, Request, Status};
+use proptest::prelude::*;
+use sim::Time;
+
+use crate::front::FrontConfig;
+use crate::support::{Asked, Back, Bench, ns, plain, sata};
+
+fn request() -> impl Strategy<Value = Request> {
+    (0u8..10, any::<bool>(), 0u64..1000, 1u64..300).prop_map(|(op, fua, at, sectors)| {
+        let op = match op {
+            0..4 => Op::Read,
+            4..8 => Op::Write,
+            8 => Op::Trim,
+            _ => return Request::flush(),
+        };
+        Request { op, fua: fua && op == Op::Write, offset: at * 512, bytes: sectors * 512 }
+    })
+}
+
+fn requests() -> impl Strategy<Value = Vec<Asked>> {
+    // In bursts: many at a time, so that queues fill up.
+    let one = (0u64..40, 0u16..6, request());
+    prop::collection::vec(one, 1..150).prop_map(|list| {
+        list.into_iter().map(|(at, job, request)| (Time::from_us(at / 4 * 20), job, request)).collect()
+    })
+}
+
+fn back() -> impl Strategy<Value = Back> {
+    (0u64..20, 0u64..200, 1u64..20, prop::option::of(2u64..10)).prop_map(|(least, more, piece, failing)| Back {
+        latency: (Time::from_us(least), Time::from_us(least + more)),
+        piece: piece * 1024,
+        failing,
+    })
+}
+
+fn nvme() -> impl Strategy<Value = FrontConfig> {
+    let host = (1u32..5, 1u32..5, 2u32..20, any::<bool>(), 1u64..64);
+    let device = (1u32..12, 1u32..6, 0u32..5, any::<bool>(), 0u64..3, 0u8..3, any::<bool>());
+    (host, device).prop_map(|((cores, pairs, depth, polling, max), device)| {
+        let (commands, fetch, burst, weighted, complete, coalescing, dram) = device;
+        let mut config = plain();
+        config.link = link::Config::Pcie(link::PcieConfig { generation: 3, lanes: 1, ..Default::default() });
+        (config.host.cores, config.host.queue_pairs, config.host.queue_depth) = (cores, pairs, depth);
+        config.host.max_transfer = max * 1024;
+        if polling {
+            config.host.completion = host::Completion::Polling { delay: ns(100) };
+        }
+        config.device.max_commands = commands;
+        config.device.fetch_burst = fetch;
+        config.device.arbitration_burst = (burst < 4).then_some(1 << burst);
+        if weighted {
+            config.device.arbitration = device::Arbitration::WeightedRoundRobin { high: 4, medium: 2, low: 1 };
+            use device::Priority::{High, Low, Medium, Urgent};
+            config.device.priorities = vec![Low, Urgent, High, Medium];
+        }
+        config.device.firmware.complete = ns(complete * 300);
+        config.device.coalescing = match coalescing {
+            0 => None,
+            _ => Some(device::Coalescing { threshold: 4, time: Time::from_us(100) }),
+        };
+        config.device.dram_bandwidth = dram.then_some(2_000_000_000);
+        config
+    })
+}
+
+fn ahci() -> impl Strategy<Value = FrontConfig> {
+    (1u32..4, 1u32..33, 1u64..64, any::<bool>(), any::<bool>()).prop_map(|(cores, slots, max, queued_trim, polling)| {
+        let mut config = sata();
+        (config.host.cores, config.host.queue_depth, config.host.max_transfer) = (cores, slots, max * 1024);
+        config.host.ahci.queued_trim = queued_trim;
+        if polling {
+            config.host.completion = host::Completion::Polling { delay: ns(100) };
+        }
+        config
+    })
+}
+
+fn check(bench: &Bench, asked: &[Asked], config: &FrontConfig, failing: bool) -> Result<(), TestCaseError> {
+    // Every command is a part of its request, parts do not overlap, and all together are the request.
+    let mut parts: BTreeMap<u32, Vec<Request>> = BTreeMap::new();
+    for (_, io, request) in &bench.commands {
+        parts.entry(*io).or_default().push(*request);
+    }
+    for (io, (_, _, request)) in asked.iter().enumerate() {
+        let mut parts = parts.remove(&(io as u32)).unwrap_or_default();
+        parts.sort_by_key(|part| part.offset);
+        let mut next = request.offset;
+        for part in &parts {
+            prop_assert_eq!((part.op, part.fua, part.offset), (request.op, request.fua, next));
+            let moves = matches!(part.op, Op::Read | Op::Write);
+            prop_assert!(!moves || part.bytes <= config.host.max_transfer);
+            next = part.end();
+        }
+        prop_assert_eq!(next, request.end());
+        let end = bench.ends[io].expect("every request ends");
+        prop_assert!(failing || end.status == Status::Ok);
+    }
+    prop_assert!(parts.is_empty());
+    // Nothing was busier than time allows.
+    for used in bench.front.utilisation(bench.now()) {
+        prop_assert!(used.busy <= used.elapsed, "{:?}", used);
+    }
+    Ok(())
+}
+
+/// Bytes of the data that the link has carried, in terms of requests.
+fn data(asked: &[Asked], op: Op) -> u64 {
+    asked.iter().filter(|(_, _, request)| request.op == op).map(|(_, _, request)| request.bytes).sum()
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(300))]
+
+    #[test]
+    fn over_nvme(config in nvme(), asked in requests(), back in back(), stepwise: bool) {
+        let mut bench = Bench::new(&config, back.clone());
+        if stepwise {
+            bench.front.stepwise();
+        }
+        bench.run(&asked);
+        check(&bench, &asked, &config, back.failing.is_some())?;
+        prop_assert!(bench.most <= config.device.max_commands as usize);
+        if back.failing.is_none() {
+            let commands = bench.commands.len() as u64;
+            let lists = asked.len() as u64 * 4096;
+            let [down, up] = bench.front.link(bench.now());
+            let interrupts = bench.front.interrupts() * 4;
+            prop_assert_eq!(up.payload, data(&asked, Op::Read) + commands * 16 + interrupts);
+            let least = data(&asked, Op::Write) + commands * (64 + 4);
+            prop_assert!((least..=least + commands * 4 + lists).contains(&down.payload), "{:?}", down);
+        }
+    }
+
+    #[test]
+    fn over_ahci(config in ahci(), asked in requests(), back in back()) {
+        let mut bench = Bench::new(&config, back.clone());
+        bench.run(&asked);
+        check(&bench, &asked, &config, back.failing.is_some())?;
+        prop_assert!(bench.most <= config.host.queue_depth as usize);
+        // A command that is not queued has the drive to itself.
+        let mut running: Vec<(Time, Time, Op)> = Vec::new();
+        for (at, io, request) in &bench.commands {
+            running.push((*at, bench.ends[*io as usize].unwrap().at, request.op));
+        }
+        let alone = |op| op == Op::Flush || (op == Op::Trim && !config.host.ahci.queued_trim);
+        for (i, (from, to, op)) in running.iter().enumerate() {
+            for (later, _, other) in &running[i + 1..] {
+                prop_assert!(!alone(*op) && !alone(*other) || later >= to, "{op:?} {from}..{to}, {other:?} {later}");
+            }
+        }
+        // The wire's rows of the timeline never overlap.
+        let tracks = bench.front.tracks();
+        let wire = |track: u32| tracks[track as usize].0 == "link";
+        let mut spans: Vec<_> = bench.spans().iter().filter(|s| wire(s.0)).map(|s| (s.2, s.3)).collect();
+        spans.sort();
+        for pair in spans.windows(2) {
+            prop_assert!(pair[0].1 <= pair[1].0, "both ways at once: {pair:?}");
+        }
+    }
+
+    /// A power cut empties everything, at any time, and what is asked afterwards is served as ever.
+    #[test]
+    fn power_cuts(
+        config in prop_oneof![nvme(), ahci()],
+        asked in requests(),
+        back in back(),
+        cut in 0u64..400,
+    ) {
+        let mut bench = Bench::new(&config, back);
+        let cut = Time::from_us(cut);
+        let before: Vec<Asked> = asked.iter().copied().filter(|(at, ..)| *at <= cut).collect();
+        bench.run_until(&before, cut);
+        let open: Vec<u32> = (0..before.len() as u32).filter(|io| bench.ends[*io as usize].is_none()).collect();
+        prop_assert_eq!(bench.power_cut(cut), open);
+        for used in bench.front.utilisation(cut) {
+            prop_assert!(used.busy <= cut);
+        }
+        let again: Vec<Asked> = asked.iter().map(|(at, job, request)| (cut + *at, *job, *request)).collect();
+        bench.run(&again);
+        prop_assert!(bench.ends[before.len()..].iter().all(|end| end.is_some()));
+    }
+}

@@ -1,0 +1,12 @@
+//! The whole path of a request, from the program to the translation layer and back, put together as a machine does.
+
+#[allow(dead_code)]
+#[path = "../../../machine/src/front.rs"]
+mod front;
+
+mod conservation;
+mod interrupts;
+mod latency;
+mod sharing;
+mod shortcuts;
+mod support;

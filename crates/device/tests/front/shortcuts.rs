@@ -1,0 +1,83 @@
+//! What is foreseen happens as it would, step by step.
+
+use media::{Op, Request};
+use proptest::prelude::*;
+use sim::Time;
+
+use crate::support::{Asked, Back, Bench, End, ns, plain};
+
+/// Mean of response times.
+fn mean(asked: &[Asked], ends: &[Option<End>]) -> f64 {
+    let sum: u64 = asked.iter().zip(ends).map(|((at, ..), end)| (end.unwrap().at - *at).ps()).sum();
+    sum as f64 / asked.len() as f64
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(200))]
+
+    /// On a link so fast that the order of packets does not matter, shortcuts change nothing at all: one job, reads and
+    /// writes.
+    #[test]
+    fn one_job_is_served_exactly_alike(
+        gaps in prop::collection::vec((0u64..60, 0u8..8), 1..200),
+        spread in 0u64..100,
+        firmware in 1u32..3,
+        writes: bool,
+    ) {
+        let mut config = plain();
+        let fast = link::PcieConfig { bandwidth: Some(1 << 60), ..Default::default() };
+        config.link = link::Config::Pcie(fast);
+        config.device.firmware.cores = firmware;
+        let mut at = Time::ZERO;
+        let asked: Vec<Asked> = gaps
+            .into_iter()
+            .map(|(gap, op)| {
+                at += ns(gap * 100);
+                let op = if writes && op == 0 { Op::Write } else { Op::Read };
+                (at, 0, Request::new(op, 0, 4096))
+            })
+            .collect();
+        let back = Back { latency: (Time::from_us(20), Time::from_us(20 + spread)), piece: 4096, failing: None };
+        let run = |stepwise| {
+            let mut bench = Bench::new(&config, back.clone());
+            if stepwise {
+                bench.front.stepwise();
+            }
+            bench.run(&asked);
+            (bench.ends, bench.commands)
+        };
+        let (short, long) = (run(false), run(true));
+        prop_assert_eq!(short.1, long.1);
+        prop_assert_eq!(short.0, long.0);
+    }
+
+    /// On a real link with several jobs, packets pass each other here and there: means stay within a part in a
+    /// thousand.
+    #[test]
+    fn many_jobs_are_served_alike(seed in prop::collection::vec((0u64..30, 0u16..4, 0u8..10), 400)) {
+        let mut config = plain();
+        (config.host.cores, config.host.queue_pairs) = (4, 4);
+        config.link = link::Config::Pcie(link::PcieConfig::default());
+        config.device.firmware.cores = 2;
+        let mut at = Time::ZERO;
+        let asked: Vec<Asked> = seed
+            .into_iter()
+            .map(|(gap, job, op)| {
+                at += ns(gap * 100);
+                let op = if op < 2 { Op::Write } else { Op::Read };
+                (at, job, Request::new(op, 0, 4096 << (op as u64 * 2)))
+            })
+            .collect();
+        let back = Back { latency: (Time::from_us(60), Time::from_us(90)), piece: 4096, failing: None };
+        let run = |stepwise| {
+            let mut bench = Bench::new(&config, back.clone());
+            if stepwise {
+                bench.front.stepwise();
+            }
+            bench.run(&asked);
+            mean(&asked, &bench.ends)
+        };
+        let (short, long) = (run(false), run(true));
+        prop_assert!((short / long - 1.0).abs() < 2e-3, "{} against {}", short, long);
+    }
+}

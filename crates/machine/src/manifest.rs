@@ -1,0 +1,53 @@
+//! What was run: enough to run it again, and what its numbers rest on.
+
+use serde_json::{Map, Value, json};
+use sha2::{Digest, Sha256};
+
+use crate::run::{Outcome, RunOptions};
+use crate::system::System;
+
+/// The manifest of a run: the resolved system with the place and the basis of each value, the options, versions and
+/// content hashes. `named` is how the user named the system, `changes` what `--set` changed.
+pub fn manifest(
+    system: &System,
+    named: &str,
+    changes: &[String],
+    workload: &str,
+    options: &RunOptions,
+    outcome: &Outcome,
+) -> Value {
+    let settings: Map<String, Value> = system
+        .settings()
+        .iter()
+        .filter(|setting| setting.applies)
+        .map(|setting| {
+            let mut about = json!({ "value": setting.value.to_string() });
+            about["set_by"] = json!(setting.place.as_ref().map_or("default".to_owned(), ToString::to_string));
+            if let Some(basis) = &setting.basis {
+                about["basis"] = json!({ basis.kind(): basis.text() });
+            }
+            (setting.key.name.to_owned(), about)
+        })
+        .collect();
+    let bytes = std::fs::read(workload).unwrap_or_default();
+    let workload_hash: String = Sha256::digest(bytes).iter().map(|byte| format!("{byte:02x}")).collect();
+    json!({
+        "version": env!("CARGO_PKG_VERSION"),
+        "system": named,
+        "changes": changes,
+        "workload": workload,
+        "seed": options.seed,
+        "system_sha256": system.content_hash(),
+        "workload_sha256": workload_hash,
+        "options": {
+            "payload": format!("{:?}", options.payload).to_lowercase(),
+            "precondition": options.preparation.to_string(),
+            "replay": format!("{:?}", options.replay),
+            "beyond": format!("{:?}", options.beyond).to_lowercase(),
+            "warm_up": format!("{:?}", options.warm_up).to_lowercase(),
+        },
+        "prepared_drive_restored": outcome.prepared.restored,
+        "title": system.title,
+        "settings": settings,
+    })
+}

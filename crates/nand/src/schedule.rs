@@ -1,0 +1,189 @@
+//! Who goes next: the queues of the dies and the lists of the channels.
+
+use sim::{Lane, Schedule, Time};
+
+use crate::channel::{COMMANDS, DATA, READ_DATA};
+use crate::die::{Die, Phase};
+use crate::nand::{Event, Nand, lane};
+use crate::op::{HOST, Kind, MAP, NONE, REST};
+
+impl Nand {
+    /// An operation waits for its die, or for its channel.
+    #[inline(never)]
+    pub(crate) fn enqueue<S: Schedule<Event>>(&mut self, now: Time, die: usize, id: u32, s: &mut S) {
+        let (queue, kind) = (self.ops[id].queue as usize, self.ops[id].kind);
+        let d = &mut self.dies[die];
+        d.queues[queue].push_back(&mut self.ops, id);
+        if d.load == 1 {
+            // The die has nothing else to do: it is the channel that is taken.
+            return self.wait(die, if kind == Kind::Program { DATA } else { COMMANDS }, s);
+        }
+        if self.tables.plain && !d.is_at_rest() {
+            return;
+        }
+        self.advance(now, die, s);
+        if queue != REST && !self.dies[die].queues[queue].is_empty() {
+            self.consider_suspension(now, die, s);
+        }
+    }
+
+    /// Which waiting operation a die starts next, if it can start it now.
+    #[inline(always)]
+    fn pick(&self, d: &Die) -> Option<u32> {
+        let id = self.turn(d);
+        let can = if d.is_at_rest() {
+            // What is suspended comes before the rest.
+            id != NONE && (d.suspended == NONE || id != d.queues[REST].head)
+        } else {
+            !self.tables.plain && id != NONE && self.overlaps(d, id)
+        };
+        can.then_some(id)
+    }
+
+    /// Whose turn it is on a die; nobody's, where nobody waits.
+    #[inline(always)]
+    fn turn(&self, d: &Die) -> u32 {
+        let [host, map, rest] = d.queues.map(|q| q.head);
+        if host & map == NONE {
+            return rest;
+        }
+        // Of two heads one is an operation. The rest has its turn once enough reads have gone ahead of it.
+        let rest_waits = rest & d.suspended != NONE;
+        if rest_waits && d.overtaken >= self.config.scheduling.overtakes_max {
+            return rest;
+        }
+        if host != NONE { host } else { map }
+    }
+
+    /// True if the operation `id` can start on a die that is not at rest: a read while the last one's data leave, a
+    /// program while the last one is in the array.
+    #[inline(never)]
+    fn overlaps(&self, d: &Die, id: u32) -> bool {
+        let op = &self.ops[id];
+        match d.phase {
+            Phase::Idle => {
+                self.tables.cache_read && op.kind == Kind::Read && (d.suspended == NONE || op.queue as usize != REST)
+            }
+            Phase::Busy => {
+                self.tables.cache_program
+                    && op.kind == Kind::Program
+                    && d.input == NONE
+                    && d.out == NONE
+                    && self.ops[d.array].kind == Kind::Program
+            }
+            Phase::Suspending | Phase::Holding => false,
+        }
+    }
+
+    /// Starts what a die can start, or has it wait for its channel.
+    #[inline(never)]
+    pub(crate) fn advance<S: Schedule<Event>>(&mut self, now: Time, die: usize, s: &mut S) {
+        loop {
+            let d = &self.dies[die];
+            let Some(id) = self.pick(d) else {
+                if d.suspended == NONE || d.phase != Phase::Idle || d.out != NONE {
+                    return;
+                }
+                self.resume(now, die, s);
+                continue;
+            };
+            let kind = self.ops[id].kind;
+            if !self.channels[d.channel as usize].is_free(now) {
+                return self.wait(die, if kind == Kind::Program { DATA } else { COMMANDS }, s);
+            }
+            self.start(now, die, id, s);
+            // Only another program may follow at once, into the cache register.
+            if kind != Kind::Program || !self.tables.cache_program {
+                return;
+            }
+        }
+    }
+
+    /// Starts the first operation of its queue on a die that can, with a channel that is free.
+    #[inline(always)]
+    fn start<S: Schedule<Event>>(&mut self, now: Time, die: usize, id: u32, s: &mut S) {
+        let (d, op) = (&mut self.dies[die], &self.ops[id]);
+        let queue = op.queue as usize;
+        d.queues[queue].head = op.next;
+        if queue == REST {
+            d.overtaken = 0;
+        } else {
+            d.overtaken += u32::from(d.queues[REST].head & d.suspended != NONE);
+        }
+        match op.kind {
+            Kind::Read => self.start_read(now, die, id, s),
+            Kind::Program => self.start_program(now, die, id, s),
+            Kind::Erase => self.start_erase(now, die, id, s),
+        }
+    }
+
+    /// A die is at rest, and has more to do; others wait for its channel, too. It joins them.
+    #[inline(always)]
+    pub(crate) fn join<S: Schedule<Event>>(&mut self, now: Time, die: usize, s: &mut S) {
+        if self.tables.plain {
+            let number = self.dies[die].channel;
+            self.channels[number as usize].enlist(&mut self.dies, die as u32, COMMANDS);
+        } else {
+            self.advance(now, die, s);
+        }
+    }
+
+    /// `die` waits for its channel; an event at the channel's release is made if none is on its way.
+    #[inline(always)]
+    fn wait<S: Schedule<Event>>(&mut self, die: usize, list: usize, s: &mut S) {
+        let number = self.dies[die].channel;
+        let channel = &mut self.channels[number as usize];
+        channel.enlist(&mut self.dies, die as u32, list);
+        if channel.event_at < channel.free_at {
+            channel.event_at = channel.free_at;
+            s.at(Lane(lane::WAKE), channel.free_at, Event::Wake(number as u16));
+        }
+    }
+
+    /// The data that a die holds wait for its channel.
+    #[inline(never)]
+    pub(crate) fn wait_with_data<S: Schedule<Event>>(&mut self, die: usize, s: &mut S) {
+        let urgent = (self.ops[self.dies[die].out].queue as usize) < REST;
+        self.wait(die, if urgent { READ_DATA } else { DATA }, s);
+    }
+
+    /// Gives a channel to who waits for it, until it is taken.
+    #[inline(never)]
+    pub(crate) fn grant<S: Schedule<Event>>(&mut self, now: Time, number: usize, s: &mut S) {
+        loop {
+            let channel = &mut self.channels[number];
+            if channel.waiting == 0 {
+                return;
+            }
+            if !channel.is_released(now) {
+                if channel.event_at < channel.free_at {
+                    channel.event_at = channel.free_at;
+                    s.at(Lane(lane::WAKE), channel.free_at, Event::Wake(number as u16));
+                }
+                return;
+            }
+            let (list, die) = channel.next(&mut self.dies, &self.config.scheduling);
+            let d = &self.dies[die as usize];
+            if list != COMMANDS && d.out != NONE {
+                self.transfer(now, die as usize, s);
+            } else if let Some(id) = self.pick(d) {
+                // What was to be started when the die began to wait may have been overtaken by something else. A
+                // program waits in its own list; a command goes now.
+                if list == COMMANDS && self.ops[id].kind == Kind::Program {
+                    self.channels[number].enlist(&mut self.dies, die, DATA);
+                    continue;
+                }
+                self.start(now, die as usize, id, s);
+                if self.tables.cache_program && self.pick(&self.dies[die as usize]).is_some() {
+                    self.wait(die as usize, DATA, s);
+                }
+            }
+        }
+    }
+
+    /// True if reads that go first wait for a die.
+    #[inline]
+    pub(crate) fn urgent_waits(d: &Die) -> bool {
+        d.queues[HOST].head & d.queues[MAP].head != NONE
+    }
+}

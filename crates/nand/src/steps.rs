@@ -1,0 +1,319 @@
+//! The steps of an operation: its start on a channel, the end of its array time, its data, its end.
+
+use media::{OpId, Status};
+use sim::{Energy, Lane, Schedule, Time, Track};
+
+use crate::channel::Channel;
+use crate::die::Phase;
+use crate::log::{Log, Step};
+use crate::nand::{Event, Nand, lane};
+use crate::op::{Done, Kind, NONE, Op};
+use crate::tables::Tables;
+
+impl Nand {
+    /// Starts a read on a die that can, with a channel that is free.
+    #[inline(always)]
+    pub(crate) fn start_read<S: Schedule<Event>>(&mut self, now: Time, die: usize, id: u32, s: &mut S) {
+        if self.hazards.reads | self.store.has_torn() {
+            self.face_read(now, id);
+        }
+        let Nand { tables, ops, dies, channels, store, log, .. } = self;
+        let (op, d) = (&ops[id], &mut dies[die]);
+        let slc = store.has_slc() && store.is_slc(tables.block_of(op));
+        let kind = tables.page_type(op.page, slc);
+        let begin = now + tables.read_command * u64::from(op.plane_count);
+        let end = begin + tables.read(kind);
+        (d.array, d.phase, d.begin, d.end) = (id, Phase::Busy, begin, end);
+        channels[d.channel as usize].take(now, begin);
+        s.at(Lane(lane::READ + kind as u8), end, Event::Array(die as u16));
+        s.span(Track(d.channel), "command", now, begin);
+        log.note(id, op, Step::Command, now, begin);
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn face_read(&mut self, now: Time, id: u32) {
+        let op = &mut self.ops[id];
+        if !op.faced {
+            self.hazards.face_read(now, op, &mut self.store);
+        }
+    }
+
+    /// Starts an erase on a die that can, with a channel that is free.
+    #[inline]
+    pub(crate) fn start_erase<S: Schedule<Event>>(&mut self, now: Time, die: usize, id: u32, s: &mut S) {
+        let Nand { tables, ops, dies, channels, store, log, config, .. } = self;
+        let (op, d) = (&ops[id], &mut dies[die]);
+        let slc = store.has_slc() && store.is_slc(tables.block_of(op));
+        let begin = now + tables.erase_command * u64::from(op.plane_count);
+        let end = begin + if slc { config.timing.slc_erase } else { config.timing.erase };
+        (d.array, d.phase, d.begin, d.end) = (id, Phase::Busy, begin, end);
+        channels[d.channel as usize].take(now, begin);
+        s.at(Lane(lane::ERASE), end, Event::Array(die as u16));
+        s.span(Track(d.channel), "command", now, begin);
+        log.note(id, op, Step::Command, now, begin);
+    }
+
+    /// Starts a program with a channel that is free: into the array's register or, while the array works, into the
+    /// other.
+    #[inline(always)]
+    pub(crate) fn start_program<S: Schedule<Event>>(&mut self, now: Time, die: usize, id: u32, s: &mut S) {
+        let Nand { tables, ops, dies, channels, log, .. } = self;
+        let (op, d) = (&ops[id], &mut dies[die]);
+        let planes = u64::from(op.plane_count);
+        let data = tables.page_transfer * planes;
+        let begin = now + tables.program_command * planes + data;
+        let channel = &mut channels[d.channel as usize];
+        channel.take(now, begin);
+        channel.stats.data += data;
+        channel.stats.bytes_in += tables.page_bytes * planes;
+        if d.phase == Phase::Busy {
+            (d.input, d.input_ready) = (id, begin);
+        } else {
+            let kind = tables.page_type(op.page, op.slc);
+            let end = begin + tables.program(kind);
+            (d.array, d.phase, d.begin, d.end) = (id, Phase::Busy, begin, end);
+            s.at(Lane(lane::PROGRAM + kind as u8), end, Event::Array(die as u16));
+        }
+        s.span(Track(d.channel), "data in", now, begin);
+        log.note(id, op, Step::DataIn, now, begin);
+    }
+
+    #[inline]
+    pub(crate) fn array_end<S: Schedule<Event>>(&mut self, now: Time, die: usize, s: &mut S, done: &mut Vec<Done>) {
+        let dies_at = self.channels.len() as u32;
+        let Nand { tables, ops, dies, channels, log, energy, .. } = self;
+        let d = &mut dies[die];
+        // What was suspended left its old event behind. If something else ends at that same time, either event serves.
+        if d.end != now || d.phase != Phase::Busy {
+            return self.suspension_end(now, die, s);
+        }
+        let (id, begin) = (d.array, d.begin);
+        let op = &ops[id];
+        if op.kind != Kind::Read {
+            return self.write_end(now, die, s, done);
+        }
+        let span = now - begin;
+        d.stats.reads += 1;
+        d.stats.reading += span;
+        energy[Kind::Read as usize] += Energy::of_power(tables.read_uw * u64::from(op.plane_count), span);
+        s.span(Track(dies_at + die as u32), "read", begin, now);
+        log.note(id, op, Step::Array, begin, now);
+        if d.out != NONE {
+            d.phase = Phase::Holding;
+            return;
+        }
+        (d.out, d.out_since) = (id, now);
+        (d.array, d.phase) = (NONE, Phase::Idle);
+        let channel = &mut channels[d.channel as usize];
+        if tables.cache_read {
+            // The command of the next read goes ahead of these data.
+            self.advance(now, die, s);
+            self.data_ready(now, die, s);
+        } else if channel.is_free(now) {
+            begin_transfer(now, die, id, op, d.channel, channel, tables, log, s);
+        } else {
+            self.wait_with_data(die, s);
+        }
+    }
+
+    /// The data that a die holds ask for its channel.
+    #[inline(never)]
+    fn data_ready<S: Schedule<Event>>(&mut self, now: Time, die: usize, s: &mut S) {
+        if self.channels[self.dies[die].channel as usize].is_free(now) {
+            self.transfer(now, die, s);
+        } else {
+            self.wait_with_data(die, s);
+        }
+    }
+
+    /// The array of a die ends a program or an erase.
+    #[inline]
+    fn write_end<S: Schedule<Event>>(&mut self, now: Time, die: usize, s: &mut S, done: &mut Vec<Done>) {
+        let d = &mut self.dies[die];
+        let (id, begin, next) = (d.array, d.begin, d.input);
+        (d.array, d.phase) = (NONE, Phase::Idle);
+        d.overtaken = 0;
+        d.load -= 1;
+        let waits = d.load != 0;
+        let kind = self.ops[id].kind;
+        if kind == Kind::Program {
+            d.stats.programs += 1;
+            self.store.set_clock_s(self.hazards.clock_s(now));
+        } else {
+            d.stats.erases += 1;
+        }
+        self.account(die, id, begin, now, s);
+        let op = &mut self.ops[id];
+        op.active = false;
+        let fails = self.hazards.writes && self.hazards.write_fails(op, &self.store);
+        let status = if fails { Status::Failed } else { Status::Ok };
+        done.push(Done { id: OpId(id), status, kind });
+        if next != NONE {
+            self.program_next(now, die, next, s);
+        }
+        if waits {
+            self.advance(now, die, s);
+            self.consider_suspension(now, die, s);
+        }
+    }
+
+    /// The program in the cache register goes into the array, once its data are there.
+    #[inline(never)]
+    fn program_next<S: Schedule<Event>>(&mut self, now: Time, die: usize, id: u32, s: &mut S) {
+        let (op, d) = (&self.ops[id], &mut self.dies[die]);
+        let kind = self.tables.page_type(op.page, op.slc);
+        let begin = now.max(d.input_ready);
+        d.input = NONE;
+        (d.array, d.phase, d.begin, d.end) = (id, Phase::Busy, begin, begin + self.tables.program(kind));
+        s.at(Lane(lane::PROGRAM + kind as u8), d.end, Event::Array(die as u16));
+    }
+
+    /// The data of the read that a die holds leave it. The channel is free.
+    #[inline(always)]
+    pub(crate) fn transfer<S: Schedule<Event>>(&mut self, now: Time, die: usize, s: &mut S) {
+        let Nand { tables, ops, dies, channels, log, .. } = self;
+        let d = &dies[die];
+        let channel = &mut channels[d.channel as usize];
+        begin_transfer(now, die, d.out, &ops[d.out], d.channel, channel, tables, log, s);
+    }
+
+    #[inline]
+    pub(crate) fn transfer_end<S: Schedule<Event>>(
+        &mut self,
+        now: Time,
+        number: usize,
+        s: &mut S,
+        done: &mut Vec<Done>,
+    ) {
+        let channel = &mut self.channels[number];
+        let die = channel.moving as usize;
+        assert!(channel.moving != NONE && channel.free_at == now, "no transfer of channel {number} ends at {now}");
+        channel.moving = NONE;
+        let waited_for = channel.waiting != 0;
+        let d = &mut self.dies[die];
+        let id = d.out;
+        d.stats.holding += now - d.out_since;
+        d.out = NONE;
+        d.load -= 1;
+        let op = &mut self.ops[id];
+        if (op.retries == 0) & (self.tables.decode == Time::ZERO) {
+            op.active = false;
+            done.push(read_done(id, op.lost));
+        } else {
+            self.decode(now, id, s);
+        }
+        if waited_for | (self.dies[die].load != 0) {
+            self.released(now, die, number, s);
+        }
+    }
+
+    /// A die and its channel are free again, and there is more to do for one of them.
+    #[inline(never)]
+    fn released<S: Schedule<Event>>(&mut self, now: Time, die: usize, number: usize, s: &mut S) {
+        let d = &mut self.dies[die];
+        if d.phase == Phase::Holding {
+            (d.out, d.out_since) = (d.array, now);
+            (d.array, d.phase) = (NONE, Phase::Idle);
+            self.wait_with_data(die, s);
+        }
+        if self.channels[number].waiting == 0 {
+            return self.advance(now, die, s);
+        }
+        if self.dies[die].load != 0 {
+            self.join(now, die, s);
+        }
+        self.grant(now, number, s);
+    }
+
+    /// The data of a read are decoded: that takes time, or ends badly.
+    #[cold]
+    #[inline(never)]
+    fn decode<S: Schedule<Event>>(&mut self, now: Time, id: u32, s: &mut S) {
+        if self.tables.decode == Time::ZERO {
+            return self.read_again(id);
+        }
+        s.at(Lane(lane::DECODED), now + self.tables.decode, Event::Decoded(OpId(id)));
+    }
+
+    /// The next read-retry step: first of all that wait for the die in its queue.
+    fn read_again(&mut self, id: u32) {
+        let op = &mut self.ops[id];
+        op.retries -= 1;
+        let (die, queue) = (op.die as usize, op.queue as usize);
+        let d = &mut self.dies[die];
+        d.stats.retries += 1;
+        d.load += 1;
+        d.queues[queue].push_front(&mut self.ops, id);
+    }
+
+    /// The data of a read have been decoded, some time after they left the die: it is done, or goes once more.
+    #[inline(never)]
+    pub(crate) fn decoded<S: Schedule<Event>>(&mut self, now: Time, id: u32, s: &mut S, done: &mut Vec<Done>) {
+        let op = &mut self.ops[id];
+        let die = op.die as usize;
+        if op.retries == 0 {
+            op.active = false;
+            done.push(read_done(id, op.lost));
+        } else {
+            self.read_again(id);
+            self.advance(now, die, s);
+            self.consider_suspension(now, die, s);
+        }
+    }
+
+    /// The array of a die worked for an operation: time and energy of the same event.
+    #[inline]
+    pub(crate) fn account<S: Schedule<Event>>(&mut self, die: usize, id: u32, from: Time, to: Time, s: &mut S) {
+        self.spend(die, id, from, to);
+        let op = &self.ops[id];
+        s.span(Track(self.channels.len() as u32 + die as u32), op.kind.name(), from, to);
+        self.log.note(id, op, Step::Array, from, to);
+    }
+
+    #[inline]
+    pub(crate) fn spend(&mut self, die: usize, id: u32, from: Time, to: Time) {
+        let (span, stats, power) = (to - from, &mut self.dies[die].stats, &self.config.power);
+        let op = &self.ops[id];
+        let (time, power) = match op.kind {
+            Kind::Read => (&mut stats.reading, power.read_uw),
+            Kind::Program => (&mut stats.programming, power.program_uw),
+            Kind::Erase => (&mut stats.erasing, power.erase_uw),
+        };
+        *time += span;
+        self.energy[op.kind as usize] += Energy::of_power(power * u64::from(op.plane_count), span);
+    }
+}
+
+/// The data of the read `op` leave `die` through `channel`, which is free.
+#[inline(always)]
+#[allow(clippy::too_many_arguments)]
+fn begin_transfer<S: Schedule<Event>>(
+    now: Time,
+    die: usize,
+    id: u32,
+    op: &Op,
+    number: u32,
+    channel: &mut Channel,
+    tables: &Tables,
+    log: &mut Log,
+    s: &mut S,
+) {
+    let bytes = u64::from(op.bytes);
+    let time = tables.transfer(bytes);
+    let end = now + time;
+    channel.take(now, end);
+    channel.stats.data += time;
+    channel.stats.bytes_out += bytes;
+    channel.event_at = end;
+    channel.moving = die as u32;
+    s.at(Lane(lane::TRANSFER), end, Event::Transfer(number as u16));
+    s.span(Track(number), "data out", now, end);
+    log.note(id, op, Step::DataOut, now, end);
+}
+
+#[inline(always)]
+fn read_done(id: u32, lost: bool) -> Done {
+    let status = if lost { Status::Uncorrectable } else { Status::Ok };
+    Done { id: OpId(id), status, kind: Kind::Read }
+}

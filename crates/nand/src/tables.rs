@@ -1,0 +1,113 @@
+//! What the hot paths ask of the configuration, in the form they ask it.
+
+use media::PageAddr;
+use sim::Time;
+
+use crate::config::{Config, Policy};
+use crate::op::{HOST, MAP, Op, REST};
+
+/// Page types: those of the cell, and SLC mode.
+const TYPES: usize = 5;
+const SLC_TYPE: usize = 4;
+
+pub(crate) struct Tables {
+    /// Type of each page of a block.
+    types: Vec<u8>,
+    read: [Time; TYPES],
+    program: [Time; TYPES],
+    pub read_command: Time,
+    pub program_command: Time,
+    pub erase_command: Time,
+    /// A page of one plane through the channel, in time and in bytes.
+    pub page_transfer: Time,
+    pub page_bytes: u64,
+    transfers_per_s: u64,
+    pub decode: Time,
+    pub read_uw: u64,
+    pub cache_read: bool,
+    pub cache_program: bool,
+    /// A die that does something starts nothing else: no cache operations, no suspension.
+    pub plain: bool,
+    /// The queue of a read, by `media::Class`.
+    pub read_queues: [u8; 3],
+    blocks: u32,
+    planes_mask: u16,
+    plane_blocks: usize,
+    die_blocks: usize,
+    pub slc_pages: u32,
+}
+
+impl Tables {
+    pub(crate) fn new(config: &Config) -> Tables {
+        let (g, t, s) = (config.geometry, config.timing, config.scheduling);
+        let bits = config.cell.bits();
+        let mut read = [t.slc_read; TYPES];
+        read[..4].copy_from_slice(&t.read);
+        let mut program = [t.slc_program; TYPES];
+        program[..4].copy_from_slice(&t.program);
+        let reads_first = s.policy == Policy::ReadsFirst;
+        Tables {
+            types: (0..g.pages).map(|page| (page % bits) as u8).collect(),
+            read,
+            program,
+            read_command: t.read_command,
+            program_command: t.program_command,
+            erase_command: t.erase_command,
+            page_transfer: Time::of_transfer(u64::from(g.page_bytes), t.transfers_per_s),
+            page_bytes: u64::from(g.page_bytes),
+            transfers_per_s: t.transfers_per_s,
+            decode: config.ecc.decode,
+            read_uw: config.power.read_uw,
+            cache_read: s.cache_read,
+            cache_program: s.cache_program,
+            plain: !(s.cache_read || s.cache_program || (reads_first && (s.program_suspend || s.erase_suspend))),
+            read_queues: if reads_first { [HOST as u8, MAP as u8, REST as u8] } else { [REST as u8; 3] },
+            blocks: g.blocks,
+            planes_mask: ((1u32 << g.planes) - 1) as u16,
+            plane_blocks: g.blocks as usize,
+            die_blocks: g.blocks as usize * g.planes as usize,
+            slc_pages: g.pages / bits,
+        }
+    }
+
+    /// True if the flash has such planes and such a block. (Dies and pages are looked up, and so found out.)
+    #[inline(always)]
+    pub(crate) fn has(&self, page: PageAddr) -> bool {
+        let mask = page.planes.0;
+        (mask != 0) & (mask & !self.planes_mask == 0) & (page.block < self.blocks)
+    }
+
+    /// The type of a page of the cell's mode or, if `slc`, of SLC mode.
+    ///
+    /// # Panics
+    /// If a block has no such page.
+    #[inline(always)]
+    pub(crate) fn page_type(&self, page: u32, slc: bool) -> usize {
+        let kind = self.types[page as usize] as usize;
+        if slc { SLC_TYPE } else { kind }
+    }
+
+    #[inline(always)]
+    pub(crate) fn read(&self, kind: usize) -> Time {
+        self.read[kind]
+    }
+
+    #[inline(always)]
+    pub(crate) fn program(&self, kind: usize) -> Time {
+        self.program[kind]
+    }
+
+    /// Time of `bytes` on a channel.
+    #[inline(always)]
+    pub(crate) fn transfer(&self, bytes: u64) -> Time {
+        Time::from_ps((bytes * 1_000_000_000_000).div_ceil(self.transfers_per_s))
+    }
+
+    /// Number of the block of an operation on its lowest plane, over the whole array.
+    #[inline(always)]
+    pub(crate) fn block_of(&self, op: &Op) -> usize {
+        op.die as usize * self.die_blocks
+            + op.planes.0.trailing_zeros() as usize * self.plane_blocks
+            + op.block as usize
+    }
+}

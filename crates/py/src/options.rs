@@ -1,0 +1,75 @@
+//! The options of a run, from the dictionary that Python hands over.
+
+use std::path::PathBuf;
+
+use machine::prepare::Preparation;
+use machine::run::{RunOptions, WarmUp};
+use nand::PayloadKind;
+use pyo3::prelude::*;
+use pyo3::types::PyDict;
+use workload::{Beyond, Replay};
+
+/// Spans that a timeline keeps: some hundred megabytes of JSON.
+const TIMELINE_SPANS: usize = 2_000_000;
+/// Requests that closed-loop replay keeps outstanding unless told otherwise.
+const DEPTH: u32 = 32;
+
+/// Reads the options.
+pub fn read(options: &Bound<'_, PyDict>) -> Result<RunOptions, String> {
+    let mut found = RunOptions::default();
+    for (key, value) in options {
+        let key: String = key.extract().map_err(|e: PyErr| e.to_string())?;
+        set(&mut found, options, &key, &value).map_err(|e| format!("{key}: {e}"))?;
+    }
+    Ok(found)
+}
+
+fn get<'py, T>(value: &Bound<'py, PyAny>) -> Result<T, String>
+where
+    T: for<'a> FromPyObject<'a, 'py>,
+    for<'a> <T as FromPyObject<'a, 'py>>::Error: Into<PyErr>,
+{
+    value.extract::<T>().map_err(|e| Into::<PyErr>::into(e).to_string())
+}
+
+fn set(found: &mut RunOptions, all: &Bound<'_, PyDict>, key: &str, value: &Bound<'_, PyAny>) -> Result<(), String> {
+    match key {
+        "seed" => found.seed = get(value)?,
+        "payload" => {
+            found.payload = match get::<String>(value)?.as_str() {
+                "none" => PayloadKind::None,
+                "stamp" => PayloadKind::Stamp,
+                other => return Err(format!("found `{other}`, expected none or stamp")),
+            }
+        }
+        "timeline" => found.timeline = get::<bool>(value)?.then_some(TIMELINE_SPANS),
+        "wrap" => found.beyond = if get(value)? { Beyond::Wrap } else { Beyond::Error },
+        "precondition" => {
+            let name: String = get(value)?;
+            let known = Preparation::NAMES.iter().find(|(n, _)| *n == name);
+            found.preparation = known.ok_or_else(|| format!("found `{name}`"))?.1;
+        }
+        "cache" => found.cache = Some(get::<PathBuf>(value)?),
+        "warm_up" => {
+            found.warm_up = match get::<String>(value)?.as_str() {
+                "detect" => WarmUp::Detect,
+                "keep" => WarmUp::Keep,
+                time => WarmUp::Cut(sim::units::time(time).map_err(|e| e.to_string())?),
+            }
+        }
+        "replay" => {
+            let optional = |name: &str| all.get_item(name).map_err(|e| e.to_string());
+            found.replay = match get::<String>(value)?.as_str() {
+                "open" => Replay::OpenLoop,
+                "closed" => Replay::ClosedLoop {
+                    depth: optional("replay_depth")?.map_or(Ok(DEPTH), |depth| get::<u32>(&depth))?,
+                },
+                "scaled" => Replay::Scaled(optional("replay_factor")?.map_or(Ok(1.0), |factor| get::<f64>(&factor))?),
+                other => return Err(format!("found `{other}`, expected open, closed or scaled")),
+            }
+        }
+        "replay_depth" | "replay_factor" => {}
+        other => return Err(format!("found the option `{other}`, which a run does not have")),
+    }
+    Ok(())
+}

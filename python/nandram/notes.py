@@ -1,0 +1,45 @@
+"""What a reader of a result should know besides the table."""
+
+from typing import Any
+
+from nandram.units import count, duration
+
+
+def of(inside: dict[str, Any]) -> list[str]:
+    """Return a line for each, from the ``nandram`` part of a summary."""
+    lines = [f"{duration(inside['simulated_s'] * 1e9)} simulated"]
+    prepared = inside["preparation"]
+    if prepared["kind"] != "none":
+        line = f"drive prepared: {prepared['kind']}"
+        if prepared["write_amplification"] is not None:
+            line += f", write amplification {prepared['write_amplification']:.3f}"
+        if prepared["approximate"]:
+            line += " (that of greedy collection: theory does not cover this policy)"
+        lines.append(line)
+    warm_up = inside["warm_up"]
+    if warm_up["cut_s"] > 0:
+        lines.append(f"warm-up: the first {duration(warm_up['cut_s'] * 1e9)} are cut off ({warm_up['rule']})")
+    lines += _flash(inside["ftl"])
+    lines.append(f"energy of the flash: {inside['energy_j']['total']:.4g} J")
+    payload = inside.get("payload")
+    if payload is not None:
+        lines.append(f"payload: {count(payload['sectors_checked'], 'sector')} read back as written")
+    left_out = inside.get("timeline_spans_left_out", 0)
+    if left_out:
+        lines.append(f"timeline: {count(left_out, 'span')} beyond its limit are left out")
+    lines.extend(inside["notes"])
+    return lines
+
+
+def _flash(ftl: dict[str, Any]) -> list[str]:
+    lines = []
+    if ftl["host_units"]:
+        lines.append(f"write amplification: {ftl['write_amplification']:.3f}, {count(ftl['erases'], 'erase')}")
+    looked_up = ftl["map_hits"] + ftl["map_misses"]
+    if ftl["map_reads"]:
+        lines.append(f"map: {100 * ftl['map_hits'] / looked_up:.1f} % hits, {count(ftl['map_reads'], 'extra read')}")
+    if ftl["failures"] or ftl["lost_units"]:
+        lines.append(f"flash: {count(ftl['failures'], 'failure')}, {count(ftl['lost_units'], 'unit')} lost")
+    if ftl["read_only"]:
+        lines.append("the drive ended read-only: too few good blocks were left")
+    return lines

@@ -1,0 +1,40 @@
+"""What the user reads when asking for help."""
+
+import pytest
+from syrupy.assertion import SnapshotAssertion
+
+from nandram.cli import main
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["--help"],
+        ["run", "--help"],
+        ["check", "--help"],
+        ["schema", "--help"],
+        ["systems", "--help"],
+        ["capture", "--help"],
+        ["capture", "block", "--help"],
+    ],
+    ids=" ".join,
+)
+def test_help(
+    arguments: list[str],
+    snapshot: SnapshotAssertion,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("COLUMNS", "100")
+    with pytest.raises(SystemExit) as exit_:
+        main(arguments)
+    assert exit_.value.code == 0
+    assert capsys.readouterr().out == snapshot
+
+
+def test_no_command_shows_the_help(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as exit_:
+        main([])
+    assert exit_.value.code == 2
+    found = capsys.readouterr()
+    assert "Usage: nandram" in found.out + found.err
