@@ -90,11 +90,11 @@ fn presets_have_the_capacity_they_are_sold_with() {
 fn content_hashes_are_pinned() {
     let list: String = presets().iter().map(|(name, _)| format!("{name:22}{}\n", load(name).content_hash())).collect();
     assert_snapshot!(list, @r"
-    nvme-client-tlc       3c392913a8477c2c058f342b55028ad1f3ee975a58461d3b0885ad00fcbf3c48
-    nvme-enterprise-tlc   aee76c44b082f30457e033fc78e48dc4d937fcc78a663d5689d1e9066ce1ce42
-    sata-mlc              f6948c404fcdc9beb63f7a8cb2c55b7bc6b611661487862e90597d0d854b5267
-    mqsim-ideal-map       fc191325d89be6af3837ab902e716eaac94c2f3e4a3f68969809dd9e971e1019
-    mqsim-default         18a5938faa2af078509df772b1166741c8a65f7ab92079400544ba4e27ee67ed
+    nvme-client-tlc       9996bfe95cdec8ec3475608807eb3cc1736daf65eb00ae205fce36b9377ee936
+    nvme-enterprise-tlc   a1bfc587c69e47fb3b7a153c36cf31641973c03cabbbcd697c649bdcf7c1c21c
+    sata-mlc              221f4f38d25f0b6e5cf640f7dc6b8c07e33c31b16cd216f882009ca4fe609e41
+    mqsim-ideal-map       3dce3512547f359cbde5965f2560546849273a965093cba05da1eef005e42421
+    mqsim-default         50afdae9d2cf933ac741db58999b9f5f7778c28026f2b6f36e69f03164ab71d4
     ");
 }
 
