@@ -164,6 +164,50 @@ impl Ftl {
         None
     }
 
+    /// Room for copies in `lane`: the last programs of the last block are left to the journal of trims, for which an
+    /// erase may wait.
+    pub(crate) fn copy_room(&mut self, lane: u32) -> Option<Room> {
+        let l = &self.lanes[lane as usize];
+        if l.free.is_empty() {
+            let left = l.fronts[Stream::Copy as usize].map_or(0, |front| front.end - front.next);
+            if left <= self.journal_programs() {
+                return None;
+            }
+        }
+        self.room(lane, Stream::Copy)
+    }
+
+    /// Programs set aside for pages of the journal.
+    fn journal_programs(&self) -> u32 {
+        let all = journal::units(&self.config).div_ceil(self.layout.program_units);
+        all.min(self.layout.block_programs / 6)
+    }
+
+    /// Nothing else can go on in `lane`: copies that have no room are dropped, their sources are still there, and the
+    /// blocks they came from may be chosen again.
+    pub(crate) fn back_out(&mut self, lane: u32, out: &mut Actions) {
+        while let Some(slot) = self.lanes[lane as usize].pending.pop() {
+            let home = self.slots[slot].home;
+            self.lanes[lane as usize].in_flight -= 1;
+            self.slots.give(slot);
+            self.unpin_home(home, out);
+        }
+        if self.lanes[lane as usize].reading > 0 {
+            return;
+        }
+        self.lanes[lane as usize].job = None;
+        for block in lane * self.layout.blocks..(lane + 1) * self.layout.blocks {
+            if self.blocks.usage(block) == Use::Victim && self.blocks.valid(block) > 0 {
+                self.blocks.set_usage(block, Use::Closed);
+                self.lanes[lane as usize].draining -= 1;
+                if self.is_slc(block) {
+                    self.blocks.withhold(block);
+                    self.lanes[lane as usize].slc_closed.push_back(block);
+                }
+            }
+        }
+    }
+
     /// Room for a program in `lane`; opens a block if need be. `None` if there is none to open.
     #[inline]
     pub(crate) fn room(&mut self, lane: u32, stream: Stream) -> Option<Room> {
@@ -420,7 +464,7 @@ impl Ftl {
             if !self.drop_superseded(lane, out) {
                 continue;
             }
-            let Some(room) = self.room(lane, Stream::Copy) else { return };
+            let Some(room) = self.copy_room(lane) else { return };
             let id = self.start_operation(Kind::Program, lane);
             let mut taken = 0;
             while taken < room.units {
@@ -458,6 +502,11 @@ impl Ftl {
 
     /// The block that `lane` should collect now, if any.
     fn next_victim(&mut self, lane: u32) -> Option<u32> {
+        let l = &self.lanes[lane as usize];
+        if l.free.is_empty() && l.draining > 0 {
+            // The last room belongs to the block that is being emptied, and to what its erase waits for.
+            return None;
+        }
         let l = &mut self.lanes[lane as usize];
         if let Some(block) = l.forced.pop() {
             if self.blocks.usage(block) == Use::Closed && self.fits(lane, block) {
@@ -524,14 +573,14 @@ impl Ftl {
             return true;
         }
         let l = &self.lanes[lane as usize];
-        // Set aside, unless this is the last way out: a program in part at the end of a job, what a power cut may
-        // spoil, and pages of the journal of trims, which may have to go where copies go.
+        // Set aside, unless this is the last way out: a program in part at the end of a job, what a power cut may spoil.
+        // And in any case pages of the journal of trims, which may have to go where copies go.
         let mut programs = 0;
         if !self.last_resort {
             let spoilt = l.quota / self.layout.program_units;
-            let journal = journal::units(&self.config).div_ceil(self.layout.program_units);
-            programs = (2 + spoilt + journal).min(self.layout.block_programs / 3);
+            programs = (2 + spoilt).min(self.layout.block_programs / 3);
         }
+        programs += self.journal_programs();
         let mut room = -i64::from(programs * self.layout.program_units);
         if let Some(front) = l.fronts[Stream::Copy as usize] {
             room += self.capacity(front.block, front.end - front.next);

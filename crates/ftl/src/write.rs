@@ -488,6 +488,9 @@ impl Ftl {
             for last_resort in [false, true] {
                 if self.operations.active() <= self.retries && !self.read_only {
                     self.last_resort = last_resort;
+                    for lane in (0..self.layout.lanes).filter(|_| last_resort) {
+                        self.back_out(lane, out);
+                    }
                     self.short_lanes.extend(0..self.layout.lanes);
                     self.collect_short(out);
                     self.erase_empty(out);
