@@ -8,6 +8,10 @@ BIN := $(VENV)/bin
 export NANDRAM_CACHE ?= $(CURDIR)/build/drives
 CARGO_TARGET_DIR ?= $(CURDIR)/target
 export CARGO_TARGET_DIR
+# Only what goes wrong is worth a line.
+export PIP_QUIET := 1
+export PIP_ROOT_USER_ACTION := ignore
+export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 .PHONY: demo test test-rust test-python test-system bench lint build clean help
 
@@ -16,14 +20,14 @@ help:
 
 $(BIN)/python:
 	$(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --upgrade pip 'maturin>=1.9,<2'
+	$(BIN)/python -m pip install --upgrade pip 'maturin>=1.9,<2'
 
 build: $(BIN)/python
-	$(BIN)/python -m pip install --quiet --group dev
+	$(BIN)/python -m pip install --group dev
 	PATH="$(CURDIR)/$(BIN):$$PATH" VIRTUAL_ENV="$(CURDIR)/$(VENV)" $(BIN)/maturin develop --release --quiet
 
 demo: build
-	$(BIN)/nandram run nvme-client-tlc examples/sqlite_bank/sqlite-bank.iolog.zst --precondition fill -o results/sqlite-bank
+	$(BIN)/nandram run nvme-client-tlc examples/sqlite_bank/sqlite-bank.iolog.zst --precondition steady -o results/sqlite-bank
 	$(BIN)/nandram run nvme-client-tlc examples/mixed.fio --precondition steady -o results/mixed
 	@echo "Open results/sqlite-bank/report.html and results/mixed/report.html in a browser."
 

@@ -1,6 +1,5 @@
 """What all tests share."""
 
-import sys
 from pathlib import Path
 
 import pytest
@@ -8,7 +7,12 @@ from hypothesis import settings
 from hypothesis.configuration import set_hypothesis_home_dir
 
 import nandram
-from fake_core import FakeCore
+
+DATA = Path(__file__).parent / "data"
+TINY = str(DATA / "tiny.toml")
+"""A drive of a few megabytes."""
+TWO_JOBS = str(DATA / "two-jobs.fio")
+"""3,000 reads of 4 KiB, then 2,000 writes of 8 KiB with a sync after every tenth."""
 
 # The same examples on every machine: a failure in CI is the failure at home.
 settings.register_profile("nandram", derandomize=True, deadline=None, database=None)
@@ -16,10 +20,21 @@ settings.load_profile("nandram")
 set_hypothesis_home_dir(Path(__file__).parent.parent / ".pytest_cache" / "hypothesis")
 
 
+@pytest.fixture(autouse=True)
+def prepared_drives(monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Keep prepared drives out of the user's folder."""
+    folder = tmp_path_factory.getbasetemp() / "drives"
+    monkeypatch.setenv("NANDRAM_CACHE", str(folder))
+    return folder
+
+
+@pytest.fixture(scope="session")
+def played() -> nandram.Result:
+    """Two jobs on a tiny drive in steady state; not to be changed."""
+    return nandram.run(TINY, TWO_JOBS, precondition="steady", cache=None, timeline=True)
+
+
 @pytest.fixture
-def core(monkeypatch: pytest.MonkeyPatch) -> FakeCore:
-    """Put a stand-in where the native module would be, to see what it is asked."""
-    fake = FakeCore()
-    monkeypatch.setitem(sys.modules, "nandram._core", fake)
-    monkeypatch.setattr(nandram, "_core", fake, raising=False)
-    return fake
+def result(played: nandram.Result) -> nandram.Result:
+    """Return a result of one's own."""
+    return nandram.Result(played.summary_json, played.manifest_json, dict(played.tables), played.timeline_json)

@@ -3,35 +3,40 @@
 import pytest
 
 import nandram
-from fake_core import FakeCore
+from conftest import TINY, TWO_JOBS
 from nandram.options import set_lines
 
 
-def test_load(core: FakeCore) -> None:
-    system = nandram.load("client", set={"link.lanes": 2})
-    assert repr(system) == "<System client with link.lanes=2>"
-    assert system.values["link"] == {"lanes": 4}
-    changed = system.with_({"device.dram": "0B"})
-    assert changed.changes == ("link.lanes=2", "device.dram=0B")
-    assert repr(nandram.load("client")) == "<System client>"
+def test_load() -> None:
+    system = nandram.load("nvme-client-tlc", set={"link.lanes": 2})
+    assert repr(system) == "<System nvme-client-tlc with link.lanes=2>"
+    assert system.values["link"]["lanes"] == 2
+    changed = system.with_({"device.write_cache.size": "4MiB"})
+    assert changed.changes == ("link.lanes=2", "device.write_cache.size=4MiB")
+    assert changed.values["device"]["write_cache"]["size"] == "4MiB"
+    assert repr(nandram.load("nvme-client-tlc")) == "<System nvme-client-tlc>"
 
 
-def test_a_mistake_is_told_when_it_is_made(core: FakeCore) -> None:
-    with pytest.raises(nandram.UserError, match="no such preset or file"):
-        nandram.load("cleint")
-    with pytest.raises(ValueError, match="no such preset or file"):
-        nandram.run("cleint", "job.fio")
+def test_a_mistake_is_told_when_it_is_made() -> None:
+    with pytest.raises(nandram.UserError, match="neither a file nor a preset"):
+        nandram.load("nvme-cleint-tlc")
+    with pytest.raises(ValueError, match="neither a file nor a preset"):
+        nandram.run("nvme-cleint-tlc", TWO_JOBS)
 
 
-def test_run_takes_a_system_and_changes(core: FakeCore) -> None:
-    system = nandram.load("client", set={"link.lanes": 2})
-    nandram.run(system, "job.fio", set={"link.generation": 3}, seed=9)
-    assert core.asked[0][:2] == ("client", ["link.lanes=2", "link.generation=3"])
-    assert core.asked[0][3]["seed"] == 9
+def test_run_takes_a_system_and_changes() -> None:
+    system = nandram.load(TINY, set={"link.lanes": 2})
+    result = nandram.run(system, TWO_JOBS, set={"link.generation": 3}, seed=9)
+    assert result.manifest["changes"] == ["link.lanes=2", "link.generation=3"]
+    assert result.manifest["seed"] == 9
+    assert result.manifest["settings"]["link.generation"]["value"] == "3"
+    assert result.manifest["settings"]["link.generation"]["set_by"] == "--set link.generation=3"
 
 
-def test_systems(core: FakeCore) -> None:
-    assert nandram.systems()["client"] == "A client drive"
+def test_systems() -> None:
+    presets = ["nvme-client-tlc", "nvme-enterprise-tlc", "sata-mlc", "mqsim-default", "mqsim-ideal-map"]
+    assert sorted(nandram.systems()) == sorted(presets)
+    assert all(nandram.systems().values())
 
 
 def test_values_are_written_as_toml() -> None:

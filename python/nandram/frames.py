@@ -16,7 +16,9 @@ def latency(columns: Mapping[str, Any], names: list[str]) -> pl.DataFrame:
 
 def throughput(columns: Mapping[str, Any], names: list[str]) -> pl.DataFrame:
     """Return the windows with the jobs' names and the directions in words."""
-    return _named(pl.DataFrame(dict(columns)), names)
+    frame = pl.DataFrame(dict(columns))
+    first = ["time_s", "span_s", "job", "direction", "requests", "bytes"]
+    return _named(frame.select(*first, pl.exclude(first)), names)
 
 
 def dies(columns: Mapping[str, Any]) -> pl.DataFrame:

@@ -37,7 +37,7 @@ class Traffic:
     """From when the request was due to when it was complete."""
     latency_max_ns: float
     percentiles_ns: dict[float, float]
-    """Completion latency (fio's ``clat_ns``), by percent."""
+    """Of the same time, by percent."""
 
 
 class Result:
@@ -233,7 +233,7 @@ def _traffic(jobs: list[dict[str, Any]]) -> Iterator[Traffic]:
             found = job[direction]
             if found["total_ios"] == 0:
                 continue
-            percentiles = found.get("clat_ns", found["lat_ns"]).get("percentile", {})
+            percentiles = found["lat_ns"].get("percentile", {})
             yield Traffic(
                 job=job["jobname"],
                 group=job["groupid"],

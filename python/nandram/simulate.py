@@ -4,12 +4,14 @@ import os
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
+from nandram.errors import UserError
 from nandram.options import default_cache, run_options
 from nandram.result import Result
 from nandram.system import System, load
 
 Progress = Callable[[float, float, int], bool]
-"""Called with the fraction done, the simulated seconds and the requests ended; False stops the run."""
+"""Called ten times a second with the fraction done, the simulated seconds and the requests ended; False stops the run.
+All are 0 while the drive is prepared."""
 
 
 def run(
@@ -44,6 +46,8 @@ def run(
     from nandram import _core
 
     kept = default_cache() if cache == "default" else None if cache is None else os.fspath(cache)
+    if kept is not None and Path(kept).exists() and not Path(kept).is_dir():
+        raise UserError(f"cache: found the file `{kept}`, expected a folder")
     options = run_options(seed, payload, timeline, wrap, precondition, replay, warm_up, kept)
     if not isinstance(system, System):
         system = load(system, set)

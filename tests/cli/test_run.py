@@ -1,21 +1,21 @@
 """The commands that run and show systems."""
 
 import json
+import re
+import signal
+import subprocess
+import sys
+import time
 from pathlib import Path
+from typing import Any
 
 import pytest
 from syrupy.assertion import SnapshotAssertion
 
-from fake_core import FakeCore
+from conftest import TINY, TWO_JOBS
 from nandram.cli import main
 
-DEFAULTS = {"seed": 1, "payload": "none", "timeline": False, "wrap": False, "cache": "/home/user/.cache/nandram"}
-
-
-@pytest.fixture(autouse=True)
-def home(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delenv("NANDRAM_CACHE", raising=False)
-    monkeypatch.setenv("XDG_CACHE_HOME", "/home/user/.cache")
+TRACE = "fio version 3 iolog\n0 sda add\n0 sda open\n" + "".join(f"{n} sda write {4096 * n} 4096\n" for n in range(300))
 
 
 def call(*arguments: str) -> int:
@@ -25,56 +25,85 @@ def call(*arguments: str) -> int:
     return exit_.value.code
 
 
-def test_run_prints_a_table(capsys: pytest.CaptureFixture[str], core: FakeCore, snapshot: SnapshotAssertion) -> None:
-    assert call("run", "client", "job.fio") == 0
+def test_run_prints_a_table(
+    capsys: pytest.CaptureFixture[str], snapshot: SnapshotAssertion, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(Path(TINY).parent)
+    assert call("run", "tiny.toml", "two-jobs.fio", "--precondition", "steady") == 0
     found = capsys.readouterr()
     assert found.out == snapshot
+    # No progress where nobody would see it.
     assert found.err == ""
-    assert core.asked == [
-        ("client", [], "job.fio", DEFAULTS),
-    ]
 
 
 @pytest.mark.parametrize(
     ("arguments", "expected"),
     [
-        (["--seed", "7"], {"seed": 7}),
+        ([], {"payload": "none", "precondition": "none", "replay": "open", "wrap": False, "warm_up": "detect"}),
         (["--payload", "stamp"], {"payload": "stamp"}),
         (["--wrap"], {"wrap": True}),
         (["--precondition", "steady"], {"precondition": "steady"}),
-        (["--replay", "open"], {"replay": "open"}),
-        (["--warm-up", "50ms"], {"warm_up": "50ms"}),
-        (["--cache", "here"], {"cache": "here"}),
-        (["--replay", "closed:32"], {"replay": "closed", "replay_depth": 32}),
-        (["--replay", "scaled:0.5"], {"replay": "scaled", "replay_factor": 0.5}),
+        (["--precondition", "fill"], {"precondition": "fill"}),
+        (["--precondition", "random"], {"precondition": "random"}),
+        (["--warm-up", "50us"], {"warm_up": "50000000ps"}),
+        (["--warm-up", "keep"], {"warm_up": "keep"}),
+        (["--replay", "closed:32"], {"replay": "closed:32"}),
+        (["--replay", "scaled:0.5"], {"replay": "scaled:0.5"}),
     ],
     ids=str,
 )
-def test_options_reach_the_simulator(arguments: list[str], expected: dict[str, object], core: FakeCore) -> None:
-    assert call("run", "client", "job.fio", *arguments) == 0
-    ((_, _, _, options),) = core.asked
-    assert options == DEFAULTS | expected
+def test_options_reach_the_simulator(arguments: list[str], expected: dict[str, object], tmp_path: Path) -> None:
+    trace = tmp_path / "trace.iolog"
+    trace.write_text(TRACE)
+    assert call("run", TINY, str(trace), "--seed", "7", "-o", str(tmp_path), *arguments) == 0
+    manifest = json.loads((tmp_path / "manifest.json").read_text())
+    assert manifest["seed"] == 7
+    assert manifest["options"].items() >= expected.items()
 
 
-def test_the_environment_says_where_prepared_drives_are_kept(core: FakeCore, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("NANDRAM_CACHE", "/drives")
-    assert call("run", "client", "job.fio") == 0
-    assert core.asked[0][3]["cache"] == "/drives"
+def test_prepared_drives_are_kept_where_the_environment_says(
+    prepared_drives: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    drives = tmp_path / "drives"
+    monkeypatch.setenv("NANDRAM_CACHE", str(drives))
+
+    def run(*more: str) -> Any:
+        assert call("run", TINY, TWO_JOBS, "--precondition", "steady", "-o", str(tmp_path / "result"), *more) == 0
+        return json.loads((tmp_path / "result" / "manifest.json").read_text())["prepared_drive_restored"]
+
+    assert not run("--cache", "none")
+    assert not drives.exists()
+    assert not run()
+    before = (tmp_path / "result" / "summary.json").read_bytes()
+    assert run()
+    assert (tmp_path / "result" / "summary.json").read_bytes() == before
+    (kept,) = drives.iterdir()
+    assert not run("--cache", str(tmp_path / "elsewhere"))
+    assert [path.name for path in (tmp_path / "elsewhere").iterdir()] == [kept.name]
 
 
-def test_prepared_drives_need_not_be_kept(core: FakeCore) -> None:
-    assert call("run", "client", "job.fio", "--cache", "none") == 0
-    assert "cache" not in core.asked[0][3]
+def test_a_damaged_prepared_drive_is_prepared_anew(tmp_path: Path) -> None:
+    arguments = ["run", TINY, TWO_JOBS, "--precondition", "fill", "--cache", str(tmp_path), "-o", str(tmp_path / "o")]
+    assert call(*arguments) == 0
+    before = (tmp_path / "o" / "summary.json").read_bytes()
+    (kept,) = tmp_path.glob("drive-*")
+    for damaged in (b"", kept.read_bytes()[:1000], bytes(5000)):
+        kept.write_bytes(damaged)
+        assert call(*arguments) == 0
+        assert (tmp_path / "o" / "summary.json").read_bytes() == before
 
 
-def test_changes_keep_their_order(core: FakeCore) -> None:
-    assert call("run", "client", "t.iolog", "--set", "link.lanes=2", "--set", "device.dram=0B") == 0
-    assert core.asked[0][:3] == ("client", ["link.lanes=2", "device.dram=0B"], "t.iolog")
+def test_changes_keep_their_order(tmp_path: Path) -> None:
+    changes = ["--set", "link.lanes=2", "--set", "link.lanes=1"]
+    assert call("run", TINY, TWO_JOBS, "-o", str(tmp_path), *changes) == 0
+    manifest = json.loads((tmp_path / "manifest.json").read_text())
+    assert manifest["changes"] == ["link.lanes=2", "link.lanes=1"]
+    assert manifest["settings"]["link.lanes"]["value"] == "1"
 
 
-def test_an_output_folder(tmp_path: Path, core: FakeCore, capsys: pytest.CaptureFixture[str]) -> None:
+def test_an_output_folder(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     folder = tmp_path / "new" / "results"
-    assert call("run", "client", "job.fio", "-o", str(folder), "--timeline") == 0
+    assert call("run", TINY, TWO_JOBS, "-o", str(folder), "--timeline") == 0
     assert sorted(path.name for path in folder.iterdir()) == [
         "dies.parquet",
         "latency.parquet",
@@ -84,24 +113,56 @@ def test_an_output_folder(tmp_path: Path, core: FakeCore, capsys: pytest.Capture
         "summary.json",
         "timeline.json",
     ]
-    assert json.loads((folder / "summary.json").read_text())["jobs"][0]["read"]["iops"] == 100_000
+    assert json.loads((folder / "summary.json").read_text())["jobs"][0]["read"]["iops"] > 10_000
     assert str(folder / "report.html") in capsys.readouterr().out
-    assert call("run", "client", "job.fio", "-o", str(folder)) == 0
+    assert call("run", TINY, TWO_JOBS, "-o", str(folder)) == 0
     assert not (folder / "timeline.json").exists()
 
 
-def test_check_prints_the_resolved_file(core: FakeCore, capsys: pytest.CaptureFixture[str]) -> None:
-    assert call("check", "client", "--set", "link.lanes=2") == 0
-    assert capsys.readouterr().out == 'title = "A client drive"\n# link.lanes=2\n[link]\nlanes = 4\n'
+@pytest.mark.parametrize("precondition", ["none", "random"])
+def test_interrupted(precondition: str, tmp_path: Path) -> None:
+    """At once: while the drive is prepared too, which by itself would take minutes here."""
+    job = tmp_path / "job.fio"
+    job.write_text("[long]\nrw=randread\niodepth=32\nnorandommap\nnumber_ios=100000000\n")
+    command = ["run", "nvme-enterprise-tlc", str(job), "--precondition", precondition, "--cache", "none"]
+    code = f"from nandram.cli import main; import nandram._core; print('on', flush=True); main({command})"
+    with subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+        assert process.stdout is not None
+        process.stdout.readline()
+        time.sleep(1)
+        sent = time.monotonic()
+        process.send_signal(signal.SIGINT)
+        _, errors = process.communicate(timeout=20)
+        assert process.returncode == 130
+        assert errors == b"interrupted\n"
+        assert time.monotonic() - sent < 5
 
 
-def test_schema_is_json(core: FakeCore, capsys: pytest.CaptureFixture[str]) -> None:
+def test_check_prints_the_resolved_file(capsys: pytest.CaptureFixture[str]) -> None:
+    assert call("check", "nvme-client-tlc", "--set", "link.lanes=2") == 0
+    found = capsys.readouterr().out
+    assert re.search(r"^lanes = 2 +# --set", found, re.MULTILINE)
+    assert "[basis]" in found
+
+
+def test_what_check_prints_is_a_system_file(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    assert call("check", "nvme-client-tlc") == 0
+    first = capsys.readouterr().out
+    resolved = tmp_path / "resolved.toml"
+    resolved.write_text(first)
+    assert call("check", str(resolved)) == 0
+
+    def values(text: str) -> list[str]:
+        return [line.partition("#")[0].rstrip() for line in text.splitlines() if not line.startswith(("#", '"'))]
+
+    assert values(capsys.readouterr().out) == values(first)
+
+
+def test_schema_is_json(capsys: pytest.CaptureFixture[str]) -> None:
     assert call("schema") == 0
-    assert json.loads(capsys.readouterr().out) == {"type": "object"}
+    assert json.loads(capsys.readouterr().out)["$schema"].startswith("https://json-schema.org/")
 
 
-def test_systems_are_listed(core: FakeCore, capsys: pytest.CaptureFixture[str]) -> None:
+def test_systems_are_listed(capsys: pytest.CaptureFixture[str], snapshot: SnapshotAssertion) -> None:
     assert call("systems") == 0
-    assert capsys.readouterr().out == (
-        "client         A client drive\nmqsim-default  The drive of a public simulator\n"
-    )
+    assert capsys.readouterr().out == snapshot

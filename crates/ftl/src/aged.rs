@@ -52,15 +52,20 @@ pub fn write(
     let mut aged = Aged { write_amplification: 0.0, occupancy: 0.0, approximate };
     let mut sequence = 0;
     let mut dealt = 0;
+    // Lanes are alike but for bad blocks and a unit more or less: solved anew only where the blocks differ in number.
+    let mut solved: Option<(usize, steady::Steady, u64)> = None;
     for lane in 0..layout.lanes {
         let mut blocks = good_blocks(config, &layout, lane, &usable);
         let end = live * u64::from(lane + 1) / u64::from(layout.lanes);
-        let shape = shape(config, &layout, policy, &blocks, end - dealt)?;
-        aged.write_amplification += shape.0.write_amplification / f64::from(layout.lanes);
-        aged.occupancy += shape.0.occupancy / f64::from(layout.lanes);
-        let closed = shape.1;
+        if solved.as_ref().is_none_or(|(count, ..)| *count != blocks.len()) {
+            let (steady, closed) = shape(config, &layout, policy, &blocks, end - dealt)?;
+            solved = Some((blocks.len(), steady, closed));
+        }
+        let (_, steady, closed) = solved.as_ref().expect("just solved");
+        aged.write_amplification += steady.write_amplification / f64::from(layout.lanes);
+        aged.occupancy += steady.occupancy / f64::from(layout.lanes);
         let failed = |e: steady::SteadyError| ConfigError(format!("no steady state: {e}"));
-        let laid_out = shape.0.lay_out(closed, end - dealt, &mut rng).map_err(failed)?;
+        let laid_out = steady.lay_out(*closed, end - dealt, &mut rng).map_err(failed)?;
         shuffle(&mut blocks, &mut rng);
         // Oldest first: sequence numbers tell age.
         for (block, ClosedBlock { valid, .. }) in blocks.iter().zip(laid_out.iter().rev()) {

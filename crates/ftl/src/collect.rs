@@ -782,3 +782,4 @@ impl Ftl {
         }
     }
 }
+impl Lane { pub(crate) fn debug_state(&self) -> String { format!("free {:?} fronts {:?} job {:?} pending {:?} in_flight {}/{} reading {} draining {} forced {:?} retry {:?} ahead {:?}", self.free, self.fronts, self.job, self.pending, self.in_flight, self.quota, self.reading, self.draining, self.forced, self.retry, self.ahead) } }

@@ -223,6 +223,9 @@ impl Ftl {
                     for waiting in &mut self.durable {
                         waiting.trims = self.journal.generation + 1;
                     }
+                    if !self.durable.is_empty() {
+                        self.journal.want(self.journal.generation + 1);
+                    }
                     self.slots.remove(&mut self.dirty, slot);
                     if self.slots[slot].filling {
                         self.slots[slot].holds = Holds::Doomed;

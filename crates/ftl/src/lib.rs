@@ -31,6 +31,7 @@ mod sequence;
 mod stats;
 pub mod steady;
 mod write;
+mod write_out;
 
 use std::collections::{BTreeSet, VecDeque};
 

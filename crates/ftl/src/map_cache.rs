@@ -90,6 +90,11 @@ impl MapCache {
         (unit < self.user_units).then(|| unit >> self.shift)
     }
 
+    /// Translation units.
+    pub(crate) fn count(&self) -> usize {
+        self.state.len()
+    }
+
     pub(crate) fn translation_of(&self, unit: u32) -> Option<u32> {
         self.translation(unit)
     }
@@ -158,6 +163,35 @@ impl MapCache {
 impl Ftl {
     fn cache(&mut self) -> &mut MapCache {
         self.map.as_mut().expect("asked for only where the map is cached")
+    }
+
+    /// Writes translation units that changed back to flash, from number `from` on, as a drive does before it is switched
+    /// off. `None` once none is left; else the number to go on from, when what was asked for is done.
+    pub fn write_back_map(&mut self, from: u32, out: &mut Actions) -> Option<u32> {
+        let count = self.map.as_ref().map_or(0, |cache| cache.state.len() as u32);
+        for t in from..count {
+            let cache = self.cache();
+            let state = cache.state[t as usize];
+            let at_hand = state != ABSENT && state & FETCHING == 0;
+            let changed = cache.stale[t as usize] || (at_hand && cache.frames[state as usize].dirty);
+            if !changed {
+                continue;
+            }
+            let logical = cache.first + t;
+            if self.system_slot(logical).is_none() {
+                self.force_epoch = self.epoch;
+                self.pump(out);
+                return Some(t);
+            }
+            let cache = self.cache();
+            cache.stale[t as usize] = false;
+            if at_hand {
+                cache.frames[state as usize].dirty = false;
+            }
+        }
+        self.force_epoch = self.epoch;
+        self.pump(out);
+        None
     }
 
     /// A read needs the entry of `unit`.

@@ -13,6 +13,7 @@ use crate::Ftl;
 use crate::blocks::Use;
 use crate::collect::Stream;
 use crate::location::{Location, Place};
+use crate::map_cache::MapCache;
 use crate::sequence::Sequence;
 
 /// What a mount found and read.
@@ -45,18 +46,18 @@ impl Ftl {
     pub(crate) fn scan(&mut self, flash: &impl Flash) -> MountReport {
         assert_eq!(flash.geometry(), &self.config.geometry, "the flash has another shape");
         let mut report = MountReport::default();
-        let mut highest = 0;
+        let mut newest = Newest { highest: 0, of_translation: vec![0; self.map.as_ref().map_or(0, MapCache::count)] };
         let mut by_die = vec![0u64; self.config.geometry.all_dies() as usize];
         for block in 0..self.layout.all_blocks() {
-            self.scan_block(block, flash, &mut highest, &mut report, &mut by_die);
+            self.scan_block(block, flash, &mut newest, &mut report, &mut by_die);
         }
         report.pages_of_busiest_die = by_die.into_iter().max().unwrap_or(0);
-        self.sequence = Sequence::after(highest);
+        self.sequence = Sequence::after(newest.highest);
         self.apply_journal(flash, &mut report);
         if flash.has_lost() {
             self.find_lost(flash);
         }
-        self.mark_stale(flash);
+        self.mark_stale(flash, &newest);
         report.mapped_units = self.table.iter(self.config.user_units).count() as u64;
         self.sort_blocks(flash);
         report
@@ -66,7 +67,7 @@ impl Ftl {
         &mut self,
         block: u32,
         flash: &impl Flash,
-        highest: &mut u64,
+        newest: &mut Newest,
         report: &mut MountReport,
         by_die: &mut [u64],
     ) {
@@ -86,7 +87,7 @@ impl Ftl {
                 for page in 0..info.programmed {
                     let program = page * self.layout.per_row + position;
                     let at = PageAddr { page, ..self.layout.page(block, program) };
-                    let readable = self.scan_page(at, plane, program, block, flash, highest);
+                    let readable = self.scan_page(at, plane, program, block, flash, newest);
                     report.torn_pages += u64::from(!readable);
                 }
             }
@@ -101,14 +102,14 @@ impl Ftl {
         program: u32,
         block: u32,
         flash: &impl Flash,
-        highest: &mut u64,
+        newest: &mut Newest,
     ) -> bool {
         let spare = flash.logical(page, plane);
         if spare.is_empty() {
             return false;
         }
         let sequence = flash.sequence(page, plane);
-        *highest = (*highest).max(sequence);
+        newest.highest = newest.highest.max(sequence);
         let first = page.planes.0.trailing_zeros();
         let base = self.layout.unit_of(block, program) + (plane - first) * self.layout.page_units;
         for (i, unit) in spare.iter().enumerate() {
@@ -122,6 +123,10 @@ impl Ftl {
                     continue;
                 }
                 self.forget(older);
+            }
+            if let Some(t) = self.map.as_ref().and_then(|map| map.translation_of(*unit)) {
+                let of = &mut newest.of_translation[t as usize];
+                *of = (*of).max(sequence);
             }
             self.table.set(*unit, Location::flash(physical));
             self.blocks.set_valid(block, physical);
@@ -184,18 +189,14 @@ impl Ftl {
     }
 
     /// Translation units that are older than data they map are written anew when they are next used.
-    fn mark_stale(&mut self, flash: &impl Flash) {
-        let Some(mut map) = self.map.take() else { return };
+    fn mark_stale(&mut self, flash: &impl Flash, newest: &Newest) {
         let first = self.config.user_units + crate::journal::units(&self.config);
-        let mut last = (u32::MAX, 0);
-        for (unit, location) in self.table.iter(self.config.user_units) {
-            let Some(t) = map.translation_of(unit) else { continue };
-            if last.0 != t {
-                last = (t, self.sequence_at(self.table.get(first + t), flash));
+        for (t, newest) in (0u32..).zip(&newest.of_translation) {
+            let stale = *newest > self.sequence_at(self.table.get(first + t), flash);
+            if let Some(map) = &mut self.map {
+                map.stale[t as usize] = stale;
             }
-            map.stale[t as usize] |= self.sequence_at(location, flash) > last.1;
         }
-        self.map = Some(map);
     }
 
     /// Says what each block is used for.
@@ -292,4 +293,10 @@ struct Found {
     pages: Vec<Option<u32>>,
     torn: bool,
     newest: u64,
+}
+
+/// The highest sequence numbers seen while scanning: of all, and of the data each translation unit maps.
+struct Newest {
+    highest: u64,
+    of_translation: Vec<u64>,
 }

@@ -123,6 +123,10 @@ impl Ftl {
             self.store_unit(tag, unit, out);
         }
         self.stats.host_units += u64::from(last - first + 1);
+        if self.space_queue.0 != NIL {
+            // What was written over gave its room back; and what came just now may be all that can make room.
+            self.admit(out);
+        }
         let buffers = &self.config.buffers;
         if (buffers.write_back && !self.commands[tag].fua) || buffers.protected {
             self.complete(tag, Status::Ok, out);

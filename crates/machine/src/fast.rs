@@ -66,15 +66,30 @@ impl<'a> Fast<'a> {
 
     /// Does `request`, and everything that follows from it. Data written is zeros where payload is kept.
     pub fn request(&mut self, request: Request) -> Status {
+        debug_assert!(self.pending.is_empty());
         self.data.open(TAG, if request.op == Op::Trim { 0 } else { (request.bytes / media::SECTOR) as u32 });
         self.ftl.command(Time::ZERO, TAG, &request, &mut self.out);
+        self.settle().expect("every command is answered once nothing is under way")
+    }
+
+    /// Writes what changed of the map back to flash, as a drive does before it is switched off in order.
+    pub fn write_back_map(&mut self) {
+        let mut from = Some(0);
+        while let Some(number) = from {
+            from = self.ftl.write_back_map(number, &mut self.out);
+            self.settle();
+        }
+    }
+
+    /// Does all that is asked for, and what follows from it.
+    fn settle(&mut self) -> Option<Status> {
         let mut answer = None;
         self.collect();
         while let Some(action) = self.pending.pop_front() {
             self.act(action, &mut answer);
             self.collect();
         }
-        answer.expect("every command is answered once nothing is under way")
+        answer
     }
 
     fn collect(&mut self) {

@@ -12,5 +12,5 @@ pub mod summary;
 pub mod system;
 pub mod verify;
 
-pub use machine::{Completion, Machine};
+pub use machine::{Completion, Machine, PowerCut};
 pub use system::System;

@@ -9,6 +9,10 @@ use crate::compose::Parts;
 use crate::front::{self, Front};
 use crate::verify::Checker;
 
+#[path = "power.rs"]
+mod power;
+pub use power::PowerCut;
+
 /// What the machine waits for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Event {
@@ -172,6 +176,11 @@ impl Machine {
         self.checker.as_ref()
     }
 
+    /// The same, to keep its log.
+    pub fn checker_mut(&mut self) -> Option<&mut Checker> {
+        self.checker.as_mut()
+    }
+
     /// Host, link and controller.
     pub fn front(&self) -> &Front {
         &self.front
@@ -223,10 +232,10 @@ impl Machine {
         let mut i = 0;
         while i < self.outputs.len() {
             match self.outputs[i] {
-                front::Output::Command { tag, io: _, request } => {
+                front::Output::Command { tag, io, request } => {
                     if let Some(checker) = &mut self.checker {
                         let sectors = if request.op == Op::Trim { 0 } else { request.bytes / media::SECTOR };
-                        checker.begin(tag, &request, self.data.open(tag, sectors as u32));
+                        checker.begin(tag, io, &request, self.data.open(tag, sectors as u32));
                     }
                     self.ftl.command(now, tag, &request, &mut self.out);
                 }
@@ -255,6 +264,12 @@ impl Machine {
         if self.done.is_empty() {
             return;
         }
+        self.flash_ends();
+        self.perform(now);
+    }
+
+    #[inline]
+    fn flash_ends(&mut self) {
         let mut i = 0;
         while i < self.done.len() {
             let Done { id, status, kind } = self.done[i];
@@ -273,7 +288,6 @@ impl Machine {
             i += 1;
         }
         self.done.clear();
-        self.perform(now);
     }
 
     #[inline]

@@ -2,8 +2,9 @@
 
 use serde_json::{Map, Value, json};
 use sha2::{Digest, Sha256};
+use workload::{Beyond, Replay};
 
-use crate::run::{Outcome, RunOptions};
+use crate::run::{Outcome, RunOptions, WarmUp};
 use crate::system::System;
 
 /// The manifest of a run: the resolved system with the place and the basis of each value, the options, versions and
@@ -42,12 +43,30 @@ pub fn manifest(
         "options": {
             "payload": format!("{:?}", options.payload).to_lowercase(),
             "precondition": options.preparation.to_string(),
-            "replay": format!("{:?}", options.replay),
-            "beyond": format!("{:?}", options.beyond).to_lowercase(),
-            "warm_up": format!("{:?}", options.warm_up).to_lowercase(),
+            "replay": replay(options.replay),
+            "wrap": options.beyond == Beyond::Wrap,
+            "warm_up": warm_up(options.warm_up),
         },
         "prepared_drive_restored": outcome.prepared.restored,
         "title": system.title,
         "settings": settings,
     })
+}
+
+/// As the user writes it.
+fn replay(replay: Replay) -> String {
+    match replay {
+        Replay::OpenLoop => "open".to_owned(),
+        Replay::ClosedLoop { depth } => format!("closed:{depth}"),
+        Replay::Scaled(factor) => format!("scaled:{factor}"),
+    }
+}
+
+/// As the user writes it.
+fn warm_up(warm_up: WarmUp) -> String {
+    match warm_up {
+        WarmUp::Detect => "detect".to_owned(),
+        WarmUp::Keep => "keep".to_owned(),
+        WarmUp::Cut(time) => format!("{}ps", time.ps()),
+    }
 }

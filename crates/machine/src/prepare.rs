@@ -129,7 +129,24 @@ fn prepare_anew(
         }
         Preparation::Steady => lay_out(parts, store, streams, &mut prepared)?,
     };
-    Ok((store, prepared))
+    Ok((switch_off(parts, store, preparation, streams)?, prepared))
+}
+
+/// Switches a drive off in order: the map in flash is brought up to date. Where the controller holds all of it, nothing
+/// is to be done.
+fn switch_off(
+    parts: &Parts,
+    store: Store,
+    preparation: Preparation,
+    streams: &Streams,
+) -> Result<Store, PrepareError> {
+    if parts.ftl.map_cache.is_none() || preparation == Preparation::Erased {
+        return Ok(store);
+    }
+    let (nand, mut ftl, _) = parts.mount(store, streams)?;
+    let mut store = nand.into_store();
+    Fast::new(&mut ftl, &mut store).write_back_map();
+    Ok(store)
 }
 
 /// Writes all of the drive in order.

@@ -18,7 +18,8 @@ use crate::system::System;
 /// What is cut off the beginning of a run's statistics.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum WarmUp {
-    /// For generated workloads what MSER-5 finds; nothing where a job has a `ramp_time` of its own, or of a trace.
+    /// For generated workloads what MSER-5 finds; nothing where a job has a `ramp_time` of its own, where jobs run one
+    /// after another, or of a trace.
     Detect,
     /// Nothing.
     Keep,
@@ -146,7 +147,9 @@ pub fn run(
     let (end, requests) = (flight.now, flight.done);
     recorder.finish();
     let own_ramp = workload.jobs().iter().any(|job| job.options.iter().any(|(key, _)| key == "ramp_time"));
-    let detect = options.warm_up == WarmUp::Detect && !own_ramp && !workload.is_trace();
+    // One cut for all would fall into jobs that run one after another.
+    let together = workload.jobs().iter().all(|job| job.group == 0);
+    let detect = options.warm_up == WarmUp::Detect && together && !own_ramp && !workload.is_trace();
     let warm_up = match options.warm_up {
         WarmUp::Cut(time) => time,
         WarmUp::Detect if detect => recorder.warm_up().unwrap_or(Time::ZERO),

@@ -11,6 +11,29 @@ struct Sector {
 
 const CHUNK: usize = 1 << 12;
 
+/// What the checker saw, for a judge of its own.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Seen {
+    /// A command of the request `io` began. Of a write, the sectors get the numbers from `stamp` on.
+    Began {
+        /// The request that it is, or is part of.
+        io: u32,
+        /// What it asks.
+        request: Request,
+        /// Number of the first sector written.
+        stamp: u64,
+    },
+    /// A read that is, or is part of, the request `io` ended well with these numbers.
+    Read {
+        /// The request.
+        io: u32,
+        /// What it asked.
+        request: Request,
+        /// A number a sector.
+        stamps: Vec<u64>,
+    },
+}
+
 /// The numbers of all sectors, as they must read.
 pub struct Checker {
     chunks: Vec<Option<Box<[Sector; CHUNK]>>>,
@@ -20,6 +43,10 @@ pub struct Checker {
     /// Of each read under way: changes before it began.
     began: Vec<u64>,
     requests: Vec<Request>,
+    ios: Vec<u32>,
+    /// What was not written since is known: zeros. After a power cut it is what is read first.
+    known: bool,
+    log: Option<Vec<Seen>>,
     /// Sectors that were read and were what they had to be.
     pub checked: u64,
     /// Sectors that were read while they were being written: either value is right.
@@ -37,6 +64,9 @@ impl Checker {
             stamps: 0,
             began: Vec::new(),
             requests: Vec::new(),
+            ios: Vec::new(),
+            known: true,
+            log: None,
             checked: 0,
             contended: 0,
         }
@@ -48,23 +78,31 @@ impl Checker {
     }
 
     fn set(&mut self, sector: u64, stamp: u64) {
-        let changed = self.changes;
+        self.put(sector, Sector { stamp, changed: self.changes });
+    }
+
+    fn put(&mut self, sector: u64, to: Sector) {
         let chunk = self.chunks[sector as usize / CHUNK].get_or_insert_with(|| {
             let zeros = vec![Sector::default(); CHUNK].into_boxed_slice();
             zeros.try_into().unwrap_or_else(|_| unreachable!("a chunk of CHUNK sectors"))
         });
-        chunk[sector as usize % CHUNK] = Sector { stamp, changed };
+        chunk[sector as usize % CHUNK] = to;
     }
 
-    /// A command begins. For a write, `data` (8 bytes a sector) gets the numbers to write.
-    pub fn begin(&mut self, tag: Tag, request: &Request, data: &mut [u8]) {
+    /// A command of the request `io` begins. For a write, `data` (8 bytes a sector) gets the numbers to write.
+    pub fn begin(&mut self, tag: Tag, io: u32, request: &Request, data: &mut [u8]) {
         let at = tag.0 as usize;
         if at >= self.began.len() {
             self.began.resize(at + 1, 0);
             self.requests.resize(at + 1, Request::flush());
+            self.ios.resize(at + 1, 0);
         }
         self.began[at] = self.changes;
         self.requests[at] = *request;
+        self.ios[at] = io;
+        if let Some(log) = &mut self.log {
+            log.push(Seen::Began { io, request: *request, stamp: self.stamps + 1 });
+        }
         match request.op {
             Op::Write => {
                 for sector in data.chunks_exact_mut(8) {
@@ -77,7 +115,8 @@ impl Checker {
                 let unit = self.unit_sectors;
                 let (first, end) = ((request.offset / SECTOR).div_ceil(unit) * unit, request.end() / SECTOR / unit * unit);
                 for sector in first..end {
-                    if self.get(sector).stamp != 0 {
+                    let was = self.get(sector);
+                    if was.stamp != 0 || (was.changed == 0 && !self.known) {
                         self.set(sector, 0);
                     }
                 }
@@ -101,11 +140,16 @@ impl Checker {
     /// If a sector is not what was written to it: the model is broken.
     pub fn read(&mut self, tag: Tag, data: &[u8]) {
         let (request, began) = (self.requests[tag.0 as usize], self.began[tag.0 as usize]);
-        for (i, found) in data.chunks_exact(8).enumerate() {
-            let found = u64::from_le_bytes(found.try_into().unwrap_or_default());
+        let stamps = data.chunks_exact(8).map(|found| u64::from_le_bytes(found.try_into().unwrap_or_default()));
+        if let Some(log) = &mut self.log {
+            log.push(Seen::Read { io: self.ios[tag.0 as usize], request, stamps: stamps.clone().collect() });
+        }
+        for (i, found) in stamps.enumerate() {
             let number = request.offset / SECTOR + i as u64;
             let sector = self.get(number);
-            if sector.stamp == found {
+            if sector.changed == 0 && !self.known {
+                self.put(number, Sector { stamp: found, changed: 1 });
+            } else if sector.stamp == found {
                 self.checked += 1;
             } else {
                 assert!(
@@ -116,6 +160,24 @@ impl Checker {
                 self.contended += 1;
             }
         }
+    }
+
+    /// The power was cut: of what was not durable nobody knows what is left. What each sector reads first is what it
+    /// holds, until it is written again.
+    pub fn power_cut(&mut self) {
+        self.chunks.fill_with(|| None);
+        self.known = false;
+        self.changes += 1;
+    }
+
+    /// Keeps a log from now on; grows until it is taken.
+    pub fn keep_log(&mut self) {
+        self.log.get_or_insert_default();
+    }
+
+    /// The log since the last call; empty if none is kept.
+    pub fn take_log(&mut self) -> Vec<Seen> {
+        self.log.as_mut().map(std::mem::take).unwrap_or_default()
     }
 
     /// What was requested as `tag`.

@@ -17,7 +17,10 @@ struct Columns {
 impl Columns {
     fn new(whole: &[&'static str], real: &[&'static str]) -> Columns {
         let empty = |name: &&'static str| (*name, Vec::new());
-        Columns { whole: whole.iter().map(empty).collect(), real: real.iter().map(|name| (*name, Vec::new())).collect() }
+        Columns {
+            whole: whole.iter().map(empty).collect(),
+            real: real.iter().map(|name| (*name, Vec::new())).collect(),
+        }
     }
 
     fn add(&mut self, whole: &[u64], real: &[f64]) {

@@ -2,16 +2,25 @@
 
 mod columns;
 mod options;
+mod watched;
 
 use std::path::Path;
+use std::sync::Arc;
+use std::thread;
+use std::time::Duration;
 
 use machine::System;
-use machine::run::{Outcome, Progress, RunError, run as play};
+use machine::run::{Outcome, Progress, run as play};
 use machine::{manifest, summary};
 use pyo3::exceptions::PyKeyboardInterrupt;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use workload::Workload;
+
+use crate::watched::Watched;
+
+/// How often Python has its turn.
+const WATCH_EVERY: Duration = Duration::from_millis(100);
 
 /// A user's mistake: `nandram.UserError` with its one line.
 fn user_error(py: Python<'_>, message: impl ToString) -> PyErr {
@@ -85,6 +94,9 @@ impl RunOutput {
 }
 
 /// Runs a workload on a system.
+///
+/// The run has a thread of its own, and this one watches: so that Python has its interrupts, and shows how far it is,
+/// while a drive is prepared too, which cannot be stopped midway: interrupted there, it is left to end by itself.
 #[pyfunction]
 fn run(
     py: Python<'_>,
@@ -94,41 +106,48 @@ fn run(
     options: &Bound<'_, PyDict>,
     progress: Option<Py<PyAny>>,
 ) -> PyResult<RunOutput> {
-    let loaded = load(py, system, &sets)?;
-    let options = options::read(options).map_err(|e| user_error(py, e))?;
+    let loaded = Arc::new(load(py, system, &sets)?);
+    let given = options;
+    let options = options::read(given).map_err(|e| user_error(py, e))?;
     let played = Workload::open(Path::new(workload), None).map_err(|e| user_error(py, e))?;
-    let mut raised = None;
-    let mut asked = std::time::Instant::now();
-    let outcome = py.detach(|| {
-        play(&loaded, &played, &options, &mut |now: Progress| {
-            // Python is asked a few times a second: for its interrupts, and to show how far it is.
-            if asked.elapsed().as_millis() < 100 {
-                return true;
-            }
-            asked = std::time::Instant::now();
-            Python::attach(|py| match watch(py, progress.as_ref(), now) {
-                Ok(go_on) => go_on,
-                Err(error) => {
-                    raised = Some(error);
-                    false
-                }
-            })
+    options::check(given, &options, &played).map_err(|e| user_error(py, format!("{workload}: {e}")))?;
+    let watched = Arc::new(Watched::default());
+    let player = {
+        let (loaded, watched, options) = (Arc::clone(&loaded), Arc::clone(&watched), options.clone());
+        thread::spawn(move || {
+            let outcome = play(&loaded, &played, &options, &mut |now| watched.go_on(now));
+            watched.end();
+            outcome
         })
-    });
-    match outcome {
-        Ok(outcome) => output(py, &loaded, (system, &sets), workload, &options, &outcome),
-        Err(RunError::Interrupted) => {
-            Err(raised.unwrap_or_else(|| PyKeyboardInterrupt::new_err("stopped by the progress callback")))
+    };
+    loop {
+        if let Err(error) = watch(py, progress.as_ref(), watched.now()) {
+            watched.stop();
+            return Err(error);
         }
-        Err(error) => Err(user_error(py, error)),
+        if player.is_finished() {
+            break;
+        }
+        py.detach(|| watched.wait(WATCH_EVERY));
+    }
+    match player.join() {
+        Ok(Ok(outcome)) if outcome.requests == 0 => {
+            Err(user_error(py, format!("{workload}: found no request to play")))
+        }
+        Ok(Ok(outcome)) => output(py, &loaded, (system, &sets), workload, &options, &outcome),
+        Ok(Err(error)) => Err(user_error(py, error)),
+        Err(panic) => std::panic::resume_unwind(panic),
     }
 }
 
-fn watch(py: Python<'_>, progress: Option<&Py<PyAny>>, now: Progress) -> PyResult<bool> {
+/// Gives Python its turn. An error if it interrupts, raises or says that it is enough.
+fn watch(py: Python<'_>, progress: Option<&Py<PyAny>>, now: Progress) -> PyResult<()> {
     py.check_signals()?;
     match progress {
-        Some(callback) => callback.call1(py, (now.fraction, now.now.secs_f64(), now.done))?.is_truthy(py),
-        None => Ok(true),
+        Some(callback) if !callback.call1(py, (now.fraction, now.now.secs_f64(), now.done))?.is_truthy(py)? => {
+            Err(PyKeyboardInterrupt::new_err("stopped by the progress callback"))
+        }
+        _ => Ok(()),
     }
 }
 

@@ -7,7 +7,7 @@ use machine::run::{RunOptions, WarmUp};
 use nand::PayloadKind;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
-use workload::{Beyond, Replay};
+use workload::{Beyond, Replay, Workload};
 
 /// Spans that a timeline keeps: some hundred megabytes of JSON.
 const TIMELINE_SPANS: usize = 2_000_000;
@@ -22,6 +22,17 @@ pub fn read(options: &Bound<'_, PyDict>) -> Result<RunOptions, String> {
         set(&mut found, options, &key, &value).map_err(|e| format!("{key}: {e}"))?;
     }
     Ok(found)
+}
+
+/// Options that are for traces alone must not be given with jobs, which would ignore them.
+pub fn check(given: &Bound<'_, PyDict>, options: &RunOptions, workload: &Workload) -> Result<(), String> {
+    let name = match given.contains("replay") {
+        _ if workload.is_trace() => return Ok(()),
+        Ok(true) => "replay",
+        _ if options.beyond == Beyond::Wrap => "wrap",
+        _ => return Ok(()),
+    };
+    Err(format!("found a job file with `{name}`, expected a trace: jobs keep their own times and places"))
 }
 
 fn get<'py, T>(value: &Bound<'py, PyAny>) -> Result<T, String>

@@ -53,6 +53,7 @@ def main(arguments: list[str] | None = None) -> None:
             print(f"error: {message}", file=sys.stderr)
         status = 2
     except (KeyboardInterrupt, typer.Abort):
+        print("interrupted", file=sys.stderr)
         status = 130
     except BrokenPipeError:
         # Whoever read our output has enough; keep the interpreter from complaining at exit.

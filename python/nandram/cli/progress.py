@@ -42,25 +42,25 @@ def run_progress() -> Iterator[Callable[[float, float, int], bool]]:
     with Progress(
         BarColumn(),
         TaskProgressColumn(),
-        TextColumn(
-            "{task.fields[requests]:,} requests, {task.fields[rate]:,.0f}/s, {task.fields[simulated]:.3f} s simulated"
-        ),
+        TextColumn("{task.description}"),
         TimeRemainingColumn(),
         console=Console(stderr=True),
         transient=True,
     ) as bar:
-        task = bar.add_task("", total=1.0, requests=0, rate=0.0, simulated=0.0)
-        started = time.monotonic()
+        # Of the preparation it is not known how long it takes.
+        task = bar.add_task("preparing the drive", total=None)
+        started: float | None = None
 
         def update(fraction: float, simulated_s: float, done: int) -> bool:
-            elapsed = time.monotonic() - started
-            bar.update(
-                task,
-                completed=fraction,
-                requests=done,
-                rate=done / elapsed if elapsed > 0 else 0.0,
-                simulated=simulated_s,
-            )
+            nonlocal started
+            if fraction > 0 or done > 0:
+                if started is None:
+                    started = time.monotonic()
+                    bar.reset(task, total=1.0)
+                elapsed = time.monotonic() - started
+                rate = f", {done / elapsed:,.0f}/s" if elapsed > 0 else ""
+                text = f"{done:,} requests{rate}, {simulated_s:.3f} s simulated"
+                bar.update(task, completed=fraction, description=text)
             return True
 
         yield update

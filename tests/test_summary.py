@@ -1,0 +1,123 @@
+"""What a run writes: fio's names, the same bytes every time, a timeline that viewers take."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import nandram
+from conftest import TINY, TWO_JOBS
+
+PERCENTS = "1 5 10 20 30 40 50 60 70 80 90 95 99 99.5 99.9 99.95 99.99".split()
+
+
+def test_the_same_seed_gives_the_same_bytes(tmp_path: Path) -> None:
+    """In other processes, with any number of threads, and whatever the order of Python's hashes."""
+    texts = []
+    for number, threads in enumerate(("1", "2", "7")):
+        folder = tmp_path / threads
+        command = [sys.executable, "-m", "nandram", "run", TINY, TWO_JOBS, "--precondition", "fill"]
+        names = ("RAYON_NUM_THREADS", "OMP_NUM_THREADS", "POLARS_MAX_THREADS", "TOKIO_WORKER_THREADS")
+        environment = os.environ | dict.fromkeys(names, threads) | {"PYTHONHASHSEED": str(number)}
+        arguments = ["--cache", "none", "--payload", "stamp", "--timeline", "-o", str(folder)]
+        subprocess.run([*command, *arguments], check=True, capture_output=True, env=environment)
+        texts.append({path.name: path.read_bytes() for path in folder.iterdir()})
+    assert len(texts[0]) == 7
+    assert texts[0] == texts[1] == texts[2]
+
+
+def test_another_seed_gives_other_numbers(played: nandram.Result) -> None:
+    other = nandram.run(TINY, TWO_JOBS, precondition="steady", cache=None, timeline=True, seed=2)
+    assert other.summary["jobs"] != played.summary["jobs"]
+
+
+def test_jobs_have_the_names_of_fio(played: nandram.Result) -> None:
+    for job, name in zip(played.summary["jobs"], ("reader", "writer"), strict=True):
+        assert job["jobname"] == name
+        assert {"groupid", "error", "elapsed", "job options", "read", "write", "trim", "sync"} <= job.keys()
+        for direction in ("read", "write", "trim"):
+            found = job[direction]
+            names = "io_bytes io_kbytes bw_bytes bw iops runtime total_ios short_ios drop_ios slat_ns clat_ns lat_ns"
+            names += " bw_min bw_max bw_agg bw_mean bw_dev bw_samples iops_min iops_max iops_mean iops_stddev"
+            assert set(names.split()) | {"iops_samples"} == found.keys()
+            for latency in ("slat_ns", "clat_ns", "lat_ns"):
+                assert {"min", "max", "mean", "stddev", "N"} <= found[latency].keys()
+        assert {"total_ios", "lat_ns"} == job["sync"].keys()
+    assert played.summary["jobs"][1]["job options"] == {
+        "stonewall": "1",
+        "rw": "randwrite",
+        "bs": "8k",
+        "iodepth": "4",
+        "number_ios": "2000",
+        "fsync": "10",
+    }
+
+
+def test_fio_s_numbers_fit_together(played: nandram.Result) -> None:
+    read = played.summary["jobs"][0]["read"]
+    assert read["total_ios"] == 3000
+    assert read["io_bytes"] == 3000 * 4096
+    assert read["bw_bytes"] == pytest.approx(read["iops"] * 4096, rel=1e-6)
+    assert read["runtime"] == pytest.approx(1000 * 3000 / read["iops"], abs=1)
+    assert [f"{float(percent):.6f}" for percent in PERCENTS] == list(read["clat_ns"]["percentile"])
+    values = list(read["clat_ns"]["percentile"].values())
+    assert values == sorted(values)
+    assert values[-1] <= read["clat_ns"]["max"]
+    mean = read["slat_ns"]["mean"] + read["clat_ns"]["mean"]
+    assert read["lat_ns"]["mean"] == pytest.approx(mean, rel=1e-9)
+
+
+def test_the_timeline_conforms_to_the_trace_event_format(played: nandram.Result) -> None:
+    assert played.timeline_json is not None
+    timeline = json.loads(played.timeline_json)
+    assert timeline["displayTimeUnit"] in ("ms", "ns")
+    processes: dict[int, str] = {}
+    threads: dict[tuple[int, int], str] = {}
+    spans: list[dict[str, Any]] = []
+    for event in timeline["traceEvents"]:
+        assert isinstance(event["pid"], int)
+        match event["ph"]:
+            case "M" if event["name"] == "process_name":
+                assert processes.setdefault(event["pid"], event["args"]["name"]) == event["args"]["name"]
+            case "M" if event["name"] == "thread_name":
+                key = event["pid"], event["tid"]
+                assert threads.setdefault(key, event["args"]["name"]) == event["args"]["name"]
+            case "X":
+                spans.append(event)
+            case other:
+                pytest.fail(f"an event of kind {other}")
+    assert len(spans) > 10_000
+    for event in spans:
+        assert event["name"]
+        assert event["pid"] in processes
+        assert (event["pid"], event["tid"]) in threads
+        for key in ("ts", "dur"):
+            assert isinstance(event[key], int | float)
+            assert event[key] >= 0
+    # Each part is a track: cores, the link, the controller, channels and dies.
+    names = {f"{processes[pid]}: {name}" for (pid, _), name in threads.items()}
+    assert len(names) == len(threads)
+    tracks = " ".join(sorted(names))
+    for part in ("core 0", "channel 1", "die 3", "link: to host", "firmware 0"):
+        assert part in tracks
+
+
+def test_spans_of_one_track_follow_one_another(played: nandram.Result) -> None:
+    """Or lie within each other: viewers draw nothing else."""
+    assert played.timeline_json is not None
+    tracks: dict[tuple[int, int], list[tuple[int, int]]] = {}
+    for event in json.loads(played.timeline_json)["traceEvents"]:
+        if event["ph"] == "X":
+            start = round(event["ts"] * 1e6)
+            tracks.setdefault((event["pid"], event["tid"]), []).append((start, -(start + round(event["dur"] * 1e6))))
+    for spans in tracks.values():
+        open_ends: list[int] = []
+        for start, minus_end in sorted(spans):
+            while open_ends and open_ends[-1] <= start:
+                open_ends.pop()
+            assert not open_ends or -minus_end <= open_ends[-1]
+            open_ends.append(-minus_end)
