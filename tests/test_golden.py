@@ -81,7 +81,9 @@ def test_golden(
     assert figures(result) == snapshot(extension_class=JSONSnapshotExtension, name=f"{system}-{precondition}")
 
 
-@pytest.mark.skipif("NANDRAM_TRACES" not in os.environ, reason="NANDRAM_TRACES names no folder with CloudPhysics traces")
+@pytest.mark.skipif(
+    "NANDRAM_TRACES" not in os.environ, reason="NANDRAM_TRACES names no folder with CloudPhysics traces"
+)
 def test_two_forms_of_one_trace_give_one_result() -> None:
     """`cloudPhysicsIO.csv` and `cloudPhysicsIO.vscsi` are the same trace; their times differ in precision only."""
     folder = Path(os.environ["NANDRAM_TRACES"])

@@ -255,7 +255,7 @@ def test_what_progress_raises_ends_the_run() -> None:
 
 def test_progress_is_told(tmp_path: Path) -> None:
     job = tmp_path / "long.fio"
-    job.write_text("[long]\nrw=randread\niodepth=32\nnorandommap\nnumber_ios=3000000\n")
+    job.write_text("[long]\nrw=randread\niodepth=32\nnorandommap\nruntime=20s\ntime_based\n")
     told: list[tuple[float, float, int]] = []
 
     def progress(fraction: float, seconds: float, done: int) -> bool:
@@ -263,7 +263,7 @@ def test_progress_is_told(tmp_path: Path) -> None:
         return True
 
     nandram.run(TINY, job, progress=progress)
-    assert told[0] == (0, 0, 0)
+    assert told[0][0] < 0.1
     assert told == sorted(told)
     assert len(told) > 2
     assert all(0 <= fraction <= 1 for fraction, _, _ in told)

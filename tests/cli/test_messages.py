@@ -228,5 +228,3 @@ def test_an_old_strace(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.M
     assert exit_.value.code == 2
     expected = f"error: capture needs strace 5.3 or newer; {strace} is 4.26\n"
     assert capsys.readouterr().err == expected
-
-

@@ -65,15 +65,25 @@ pub fn write(
         aged.write_amplification += steady.write_amplification / f64::from(layout.lanes);
         aged.occupancy += steady.occupancy / f64::from(layout.lanes);
         let failed = |e: steady::SteadyError| ConfigError(format!("no steady state: {e}"));
-        let laid_out = steady.lay_out(*closed, end - dealt, &mut rng).map_err(failed)?;
+        // Where the open blocks are in their fill depends on when one looks.
+        let open: Vec<u32> =
+            (0..open_blocks(config)).map(|_| rng.below(u64::from(layout.block_programs)) as u32).collect();
+        let in_open = u64::from(open.iter().sum::<u32>()) * u64::from(layout.program_units);
+        let in_closed = (end - dealt).saturating_sub(in_open);
+        let laid_out = steady.lay_out(*closed, in_closed, &mut rng).map_err(failed)?;
         shuffle(&mut blocks, &mut rng);
         // Oldest first: sequence numbers tell age.
         for (block, ClosedBlock { valid, .. }) in blocks.iter().zip(laid_out.iter().rev()) {
             let mut writer = Writer { layout: &layout, rng: &mut rng, deal: &deal, dealt: &mut dealt };
-            writer.block(*block, *valid, &mut sequence, &mut program);
+            writer.block(*block, layout.block_programs, *valid, &mut sequence, &mut program);
         }
+        for (block, programs) in blocks[laid_out.len()..].iter().zip(open) {
+            let units = (u64::from(programs * layout.program_units)).min(end - dealt) as u32;
+            let mut writer = Writer { layout: &layout, rng: &mut rng, deal: &deal, dealt: &mut dealt };
+            writer.block(*block, programs, units, &mut sequence, &mut program);
+        }
+        assert_eq!(dealt, end, "every live unit of a lane is dealt");
     }
-    assert_eq!(dealt, live, "every live unit is dealt");
     Ok(aged)
 }
 
@@ -98,21 +108,24 @@ fn shape(
     blocks: &[u32],
     live: u64,
 ) -> Result<(steady::Steady, u64), ConfigError> {
-    // The layer opens its blocks from the free ones, which collection then makes up for.
-    let open = if config.collection.separate { 2 } else { 1 };
-    let free = u64::from(config.collection.start) + open;
-    let closed = (blocks.len() as u64).saturating_sub(free);
+    let (free, open) = (u64::from(config.collection.start), open_blocks(config));
+    let closed = (blocks.len() as u64).saturating_sub(free + open);
     let failed = |e: steady::SteadyError| ConfigError(format!("no steady state: {e}"));
     let pool = Pool {
         blocks: blocks.len() as f64,
         free_blocks: free as f64,
-        open_blocks: 0.0,
-        open_fill: 0.0,
+        open_blocks: open as f64,
+        open_fill: 0.5,
         live_units: live as f64,
         units_per_block: layout.block_units,
     };
     let occupancy = pool.occupancy().map_err(failed)?;
     Ok((steady::solve(policy, occupancy, layout.block_units).map_err(failed)?, closed))
+}
+
+/// Blocks of a lane that are being written: one for the host, one for copies.
+fn open_blocks(config: &Config) -> u64 {
+    if config.collection.separate { 2 } else { 1 }
 }
 
 fn shuffle(blocks: &mut [u32], rng: &mut Rng) {
@@ -143,11 +156,18 @@ struct Writer<'a> {
 }
 
 impl Writer<'_> {
-    /// Writes all of `block`, `valid` of its units with live ones, any subset alike.
-    fn block(&mut self, block: u32, valid: u32, sequence: &mut u64, program: &mut impl FnMut(PageAddr, u64, &[u32])) {
-        let (mut valid, mut left) = (u64::from(valid), u64::from(self.layout.block_units));
+    /// Writes the first `programs` programs of `block`, `valid` of their units with live ones, any subset alike.
+    fn block(
+        &mut self,
+        block: u32,
+        programs: u32,
+        valid: u32,
+        sequence: &mut u64,
+        program: &mut impl FnMut(PageAddr, u64, &[u32]),
+    ) {
+        let (mut valid, mut left) = (u64::from(valid), u64::from(programs * self.layout.program_units));
         let mut units = vec![NOBODY; self.layout.program_units as usize];
-        for number in 0..self.layout.block_programs {
+        for number in 0..programs {
             for unit in &mut units {
                 *unit = NOBODY;
                 // 32 bits decide: at most one draw in 2^32 / units a block goes the other way.

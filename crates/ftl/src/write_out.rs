@@ -27,4 +27,10 @@ impl Ftl {
         for l in &self.lanes { t += &format!("\n  {}", l.debug_state()); }
         t
     }
+
+    #[doc(hidden)]
+    #[allow(missing_docs)]
+    pub fn debug_blocks(&self) -> String {
+        (0..self.layout.all_blocks()).map(|b| format!("{b}:{:?}/{} ", self.blocks.usage(b), self.blocks.valid(b))).collect()
+    }
 }

@@ -226,7 +226,7 @@ impl World {
             }
             (Op::Flush, Status::Ok) => self.oracle.flushed(*asked),
             (Op::Write | Op::Flush, Status::NoSpace) => {
-                assert!(self.faulty_writes, "no space, though nothing failed");
+                assert!(self.faulty_writes, "no space, though nothing failed: cuts {} {} {}", self.counts.cuts, self.machine.ftl().debug_state(), self.machine.ftl().debug_blocks());
                 self.counts.no_space += 1;
             }
             (op, status) => panic!("{op:?} ended with {status:?}"),
