@@ -69,7 +69,9 @@ def figures(result: nandram.Result) -> dict[str, Any]:
     }
 
 
-@pytest.mark.parametrize(("system", "precondition", "changes"), RUNS, ids=lambda each: each if each != {} else "whole")
+@pytest.mark.parametrize(
+    ("system", "precondition", "changes"), RUNS, ids=[f"{system}-{how}" for system, how, _ in RUNS]
+)
 def test_golden(
     system: str, precondition: str, changes: dict[str, object], tmp_path: Path, snapshot: SnapshotAssertion
 ) -> None:
@@ -78,7 +80,7 @@ def test_golden(
     result = nandram.run(system, job, precondition=precondition, set=changes, cache=None)
     if changes:
         assert result.inside["ftl"]["erases"] > 10
-    assert figures(result) == snapshot(extension_class=JSONSnapshotExtension, name=f"{system}-{precondition}")
+    assert figures(result) == snapshot(extension_class=JSONSnapshotExtension)
 
 
 @pytest.mark.skipif(

@@ -207,6 +207,7 @@ def test_a_plot_of_a_wide_distribution_stays_small(result: nandram.Result) -> No
     )
     points = values(result.plot_latency_cdf())
     assert len(points) <= 2 * plots.POINTS_MAX
+    assert points.pop(0)["fraction"] == 0
     assert points[-1] == {"name": "reader", "direction": "read", "latency_us": count / 1000, "fraction": 1.0}
     assert all(abs(point["fraction"] - point["latency_us"] * 1000 / count) < 1e-9 for point in points)
 

@@ -99,15 +99,15 @@ def test_the_timeline_conforms_to_the_trace_event_format(played: nandram.Result)
         assert event["name"]
         assert event["pid"] in processes
         assert (event["pid"], event["tid"]) in threads
-        for key in ("ts", "dur"):
-            assert isinstance(event[key], int | float)
-            assert event[key] >= 0
+        for name in ("ts", "dur"):
+            assert isinstance(event[name], int | float)
+            assert event[name] >= 0
     # Each part is a track: cores, the link, the controller, channels and dies.
-    names = {f"{processes[pid]}: {name}" for (pid, _), name in threads.items()}
+    names = {f"{processes[pid]}: {title}" for (pid, _), title in threads.items()}
     assert len(names) == len(threads)
-    tracks = " ".join(sorted(names))
+    every = " ".join(sorted(names))
     for part in ("core 0", "channel 1", "die 3", "link: to host", "firmware 0"):
-        assert part in tracks
+        assert part in every
 
 
 def test_spans_of_one_track_follow_one_another(played: nandram.Result) -> None:

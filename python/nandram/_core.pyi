@@ -89,6 +89,6 @@ def run(
     """Run a workload, a fio job file or a trace, on a system.
 
     `progress` is called ten times a second with the fraction done, the simulated time in seconds and the requests
-    ended; all are 0 while the drive is prepared. If it returns False, or raises, the run is given up: KeyboardInterrupt,
-    or what it raised. A preparation under way then ends by itself, in a thread of its own.
+    ended; all are 0 while the drive is prepared. If it returns False, or raises, the run is given up:
+    KeyboardInterrupt, or what it raised. A preparation under way then ends by itself, in a thread of its own.
     """

@@ -13,6 +13,8 @@ if TYPE_CHECKING:
 
 POINTS_MAX = 1000
 """Of a line: more than a screen is wide."""
+_BUSY_MOST = (0.01, 0.05, 0.1, 0.25, 0.5, 1)
+"""Ends of the scale of how busy dies are."""
 _COLOURS = alt.Scale(
     domain=["read", "write", "trim", "sync", "program", "erase"],
     range=["#1f77b4", "#d95f02", "#7f7f7f", "#7570b3", "#d95f02", "#7f7f7f"],
@@ -22,7 +24,7 @@ _COLOURS = alt.Scale(
 def latency_cdf(result: "Result") -> alt.Chart:
     """Plot the fraction of requests that were answered within a time, a line a job and direction."""
     frame = frames.cumulative(result.latency())
-    series = [_thinned(each) for each in frame.partition_by("job", "direction", maintain_order=True)]
+    series = [_from_zero(_thinned(each)) for each in frame.partition_by("job", "direction", maintain_order=True)]
     data = pl.concat(series) if series else frame
     data = data.select("name", "direction", (pl.col("latency_ns") / 1000).alias("latency_us"), "fraction")
     chart: alt.Chart = (
@@ -53,7 +55,7 @@ def throughput(result: "Result") -> alt.LayerChart | alt.FacetChart:
         alt.Chart(_values(data))
         .mark_line(interpolate="step-after")
         .encode(
-            x=alt.X("time_s:Q", title="simulated time (s)"),
+            x=alt.X("time_s:Q", title="simulated time (s)", scale=alt.Scale(nice=False)),
             y=alt.Y("rate:Q", title="MB/s", scale=alt.Scale(zero=True)),
             **_by_job(data),
         )
@@ -73,14 +75,20 @@ def dies(result: "Result") -> alt.Chart:
         (pl.col("die") - 0.45).alias("left"),
         (pl.col("die") + 0.45).alias("right"),
     )
-    operations = data["operation"].unique(maintain_order=True).to_list()
+    operations = data.filter(pl.col("busy") > 0)["operation"].unique(maintain_order=True).to_list()
+    most = next(most for most in _BUSY_MOST if most == 1 or data["to"].max() <= most)  # type: ignore[operator]
     chart: alt.Chart = (
         alt.Chart(_values(data), title="Dies")
         .mark_rect()
         .encode(
             x=alt.X("left:Q", title="die", axis=alt.Axis(tickMinStep=1), scale=alt.Scale(nice=False)),
             x2="right:Q",
-            y=alt.Y("from:Q", title="fraction of the time busy", scale=alt.Scale(domain=[0, 1])),
+            y=alt.Y(
+                "from:Q",
+                title="part of the time busy",
+                scale=alt.Scale(domain=[0, most]),
+                axis=alt.Axis(format="~%", tickCount=5),
+            ),
             y2="to:Q",
             color=alt.Color("operation:N", title=None, scale=_COLOURS, legend=alt.Legend(values=operations)),
         )
@@ -112,6 +120,11 @@ def _by_job(data: pl.DataFrame) -> dict[str, Any]:
     if data["name"].n_unique() > 1:
         channels["strokeDash"] = alt.StrokeDash("name:N", title="job")
     return channels
+
+
+def _from_zero(frame: pl.DataFrame) -> pl.DataFrame:
+    """Start a cumulative histogram at nothing, so that one of a single bucket is a line too."""
+    return pl.concat([frame.head(1).with_columns(fraction=pl.lit(0.0)), frame])
 
 
 def _thinned(frame: pl.DataFrame) -> pl.DataFrame:

@@ -69,6 +69,8 @@ pub(crate) struct Lane {
     forced: Vec<u32>,
     /// Failed programs that wait for room.
     pub(crate) retry: Vec<OpId>,
+    /// It may use what it otherwise sets aside.
+    desperate: bool,
     /// Programs of blocks reopened at the mount that were done before: block and program.
     ahead: Vec<(u32, u32)>,
     /// Erases since wear was looked at.
@@ -91,6 +93,7 @@ impl Lane {
             chosen: None,
             forced: Vec::new(),
             retry: Vec::new(),
+            desperate: false,
             ahead: Vec::new(),
             since_wear: 0,
         }
@@ -170,22 +173,35 @@ impl Ftl {
         let l = &self.lanes[lane as usize];
         if l.free.is_empty() {
             let left = l.fronts[Stream::Copy as usize].map_or(0, |front| front.end - front.next);
-            if left <= self.journal_programs() {
+            if left <= self.journal_programs(lane) && left > 0 {
                 return None;
             }
         }
         self.room(lane, Stream::Copy)
     }
 
-    /// Programs set aside for pages of the journal.
-    fn journal_programs(&self) -> u32 {
+    /// Programs set aside for pages of the journal, while there are trims that it does not tell of yet.
+    fn journal_programs(&self, lane: u32) -> u32 {
+        if self.journal.all_durable() || self.lanes[lane as usize].desperate {
+            return 0;
+        }
         let all = journal::units(&self.config).div_ceil(self.layout.program_units);
         all.min(self.layout.block_programs / 6)
     }
 
+    /// Nothing is under way, and `lane` is short of room: what it otherwise sets aside may be used, until a block of it
+    /// is erased. True if that is new.
+    pub(crate) fn despair(&mut self, lane: u32, out: &mut Actions) -> bool {
+        if std::mem::replace(&mut self.lanes[lane as usize].desperate, true) {
+            return false;
+        }
+        self.back_out(lane, out);
+        true
+    }
+
     /// Nothing else can go on in `lane`: copies that have no room are dropped, their sources are still there, and the
     /// blocks they came from may be chosen again.
-    pub(crate) fn back_out(&mut self, lane: u32, out: &mut Actions) {
+    fn back_out(&mut self, lane: u32, out: &mut Actions) {
         while let Some(slot) = self.lanes[lane as usize].pending.pop() {
             let home = self.slots[slot].home;
             self.lanes[lane as usize].in_flight -= 1;
@@ -548,7 +564,7 @@ impl Ftl {
         }
         // What is under way will make room: the policy's choice is worth waiting for.
         let l = &self.lanes[lane as usize];
-        if (l.in_flight > 0 || l.draining > 0) && !self.last_resort {
+        if (l.in_flight > 0 || l.draining > 0) && !l.desperate {
             return None;
         }
         self.least_valid(lane).filter(|block| self.gains(*block) && self.fits(lane, *block))
@@ -574,13 +590,13 @@ impl Ftl {
         }
         let l = &self.lanes[lane as usize];
         // Set aside, unless this is the last way out: a program in part at the end of a job, what a power cut may spoil.
-        // And in any case pages of the journal of trims, which may have to go where copies go.
+        // And pages of the journal of trims, which may have to go where copies go.
         let mut programs = 0;
-        if !self.last_resort {
+        if !l.desperate {
             let spoilt = l.quota / self.layout.program_units;
             programs = (2 + spoilt).min(self.layout.block_programs / 3);
         }
-        programs += self.journal_programs();
+        programs += self.journal_programs(lane);
         let mut room = -i64::from(programs * self.layout.program_units);
         if let Some(front) = l.fronts[Stream::Copy as usize] {
             room += self.capacity(front.block, front.end - front.next);
@@ -751,6 +767,7 @@ impl Ftl {
         let slc = self.is_slc(block);
         let l = &mut self.lanes[lane as usize];
         l.draining -= 1;
+        l.desperate = false;
         if self.blocks.usable_planes(&self.layout, block) == 0 {
             self.blocks.set_usage(block, Use::Bad);
         } else {
@@ -782,4 +799,3 @@ impl Ftl {
         }
     }
 }
-impl Lane { pub(crate) fn debug_state(&self) -> String { format!("free {:?} fronts {:?} job {:?} pending {:?} in_flight {}/{} reading {} draining {} forced {:?} retry {:?} ahead {:?}", self.free, self.fronts, self.job, self.pending, self.in_flight, self.quota, self.reading, self.draining, self.forced, self.retry, self.ahead) } }

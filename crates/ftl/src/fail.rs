@@ -157,7 +157,10 @@ impl Ftl {
     /// A slot of a failed program that nobody needs any more.
     fn drop_moving(&mut self, slot: u32, lane: u32) {
         match self.slots[slot].owner {
-            Owner::Host => self.write_used -= 1,
+            Owner::Host => {
+                self.write_used -= 1;
+                self.moving -= 1;
+            }
             Owner::System => self.system_used -= 1,
             Owner::Copy => self.lanes[lane as usize].in_flight -= 1,
         }

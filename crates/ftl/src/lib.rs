@@ -107,6 +107,9 @@ pub struct Ftl {
     dirty: List,
     clean: List,
     write_used: u32,
+    /// Of these, for writes whose data has not come, and in programs under way.
+    reserved: u32,
+    moving: u32,
     system_used: u32,
     epoch: u64,
     force_epoch: u64,
@@ -125,8 +128,6 @@ pub struct Ftl {
     lost: BTreeSet<u32>,
     /// Failed programs that wait for room.
     retries: u32,
-    /// Collection may use what it otherwise sets aside.
-    last_resort: bool,
     read_only: bool,
     rng: Rng,
     stats: Stats,
@@ -223,6 +224,8 @@ impl Ftl {
             dirty: List::new(),
             clean: List::new(),
             write_used: 0,
+            reserved: 0,
+            moving: 0,
             system_used: 0,
             epoch: 0,
             force_epoch: 0,
@@ -237,7 +240,6 @@ impl Ftl {
             journal: Journal::new(&config),
             lost: BTreeSet::new(),
             retries: 0,
-            last_resort: false,
             read_only: false,
             rng: streams.stream("ftl.collection"),
             stats: Stats::default(),
@@ -286,7 +288,7 @@ impl Ftl {
     /// When [`timer`](Self::timer) is to be called, if nothing else happens before.
     pub fn next_timer(&self) -> Option<Time> {
         let waits = self.dirty.head != NIL && !self.config.buffers.protected;
-        waits.then(|| self.last_write.saturating_add(self.config.buffers.idle))
+        waits.then(|| self.last_write.saturating_add(self.config.buffers.idle)).filter(|at| *at < Time::MAX)
     }
 
     /// Nothing was written for a while: what is dirty goes to flash.

@@ -46,8 +46,6 @@ impl Ftl {
             tail => self.commands[Tag(tail)].next = tag.0,
         }
         self.space_queue.1 = tag.0;
-        // Whoever waits for room wants what is dirty gone, whatever the marks say.
-        self.force_epoch = self.force_epoch.max(self.dirty_head_epoch());
         self.pump(out);
     }
 
@@ -67,6 +65,7 @@ impl Ftl {
             }
         }
         self.write_used += units;
+        self.reserved += units;
         true
     }
 
@@ -98,8 +97,6 @@ impl Ftl {
             let tag = Tag(self.space_queue.0);
             let (first, last) = self.range(tag);
             if !self.reserve(last - first + 1) {
-                // The queue would otherwise wait for slots that nobody pushes out.
-                self.force_epoch = self.force_epoch.max(self.dirty_head_epoch());
                 return;
             }
             self.space_queue.0 = self.commands[tag].next;
@@ -110,15 +107,12 @@ impl Ftl {
         }
     }
 
-    fn dirty_head_epoch(&self) -> u64 {
-        if self.dirty.head == NIL { 0 } else { self.slots[self.dirty.head].epoch }
-    }
-
     // ---- data into RAM ----
 
     /// The data of a write goes from the command to slots.
     pub(crate) fn store(&mut self, tag: Tag, out: &mut Actions) {
         let (first, last) = self.range(tag);
+        self.reserved -= last - first + 1;
         for unit in first..=last {
             self.store_unit(tag, unit, out);
         }
@@ -274,7 +268,11 @@ impl Ftl {
             if self.dirty.len >= self.config.buffers.high.max(whole) {
                 self.destaging = true;
             }
-            let forced = self.dirty.head != NIL && self.slots[self.dirty.head].epoch <= self.force_epoch;
+            // Writes that wait for room wait for programs under way and for data to come; where there is neither, what
+            // is dirty must go, however little it is.
+            let starved = self.space_queue.0 != NIL && self.moving == 0 && self.reserved == 0;
+            let head_forced = self.dirty.head != NIL && self.slots[self.dirty.head].epoch <= self.force_epoch;
+            let forced = head_forced || starved;
             if self.dirty.len < whole || self.dirty.len <= self.config.buffers.low {
                 self.destaging = false;
             }
@@ -357,7 +355,10 @@ impl Ftl {
         };
         let location = self.table.get(unit);
         match owner {
-            Owner::Host => self.stats.programmed_host += 1,
+            Owner::Host => {
+                self.stats.programmed_host += 1;
+                self.moving += 1;
+            }
             Owner::System => {
                 self.stats.programmed_system += 1;
                 self.journal.issued(unit);
@@ -404,7 +405,10 @@ impl Ftl {
             }
             let s = self.slots[slot];
             match s.owner {
-                Owner::Host => host += 1,
+                Owner::Host => {
+                    host += 1;
+                    self.moving -= 1;
+                }
                 Owner::System => self.system_used -= 1,
                 Owner::Copy => copies += 1,
             }
@@ -489,16 +493,15 @@ impl Ftl {
         }
         if self.host_stalled || self.retries > 0 {
             self.collect_short(out);
-            for last_resort in [false, true] {
+            for desperate in [false, true] {
                 if self.operations.active() <= self.retries && !self.read_only {
-                    self.last_resort = last_resort;
-                    for lane in (0..self.layout.lanes).filter(|_| last_resort) {
-                        self.back_out(lane, out);
+                    for lane in 0..self.layout.lanes {
+                        if !desperate || self.despair(lane, out) {
+                            self.short_lanes.push(lane);
+                        }
                     }
-                    self.short_lanes.extend(0..self.layout.lanes);
                     self.collect_short(out);
                     self.erase_empty(out);
-                    self.last_resort = false;
                 }
             }
             self.check_dead_end(out);

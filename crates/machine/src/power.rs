@@ -79,7 +79,6 @@ impl Machine {
                     self.ftl.write_out(&mut self.out);
                     self.perform_alone();
                     if self.world.queue.is_empty() {
-                        eprintln!("STUCK {}", self.ftl.debug_state());
                         return false;
                     }
                 }
@@ -99,7 +98,9 @@ impl Machine {
             }
             for action in std::mem::take(&mut self.out.actions) {
                 match action {
-                    Action::Read(_) | Action::Program(_) | Action::Erase(_) | Action::Retire(_) => self.act(now, action),
+                    Action::Read(_) | Action::Program(_) | Action::Erase(_) | Action::Retire(_) => {
+                        self.act(now, action)
+                    }
                     Action::Barrier(id) | Action::MapFetch { id, .. } => answers.push(id),
                     Action::Ready { .. } | Action::Data { .. } | Action::Complete { .. } => {}
                 }

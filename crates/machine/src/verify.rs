@@ -113,7 +113,8 @@ impl Checker {
             Op::Trim => {
                 self.changes += 1;
                 let unit = self.unit_sectors;
-                let (first, end) = ((request.offset / SECTOR).div_ceil(unit) * unit, request.end() / SECTOR / unit * unit);
+                let (first, end) =
+                    ((request.offset / SECTOR).div_ceil(unit) * unit, request.end() / SECTOR / unit * unit);
                 for sector in first..end {
                     let was = self.get(sector);
                     if was.stamp != 0 || (was.changed == 0 && !self.known) {

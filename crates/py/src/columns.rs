@@ -98,9 +98,12 @@ fn throughput(outcome: &Outcome) -> Columns {
     for index in 0..series.first().map_or(0, |(_, _, points)| points.len()) {
         for (job, direction, points) in &series {
             let p = &points[index];
+            let start = p.at - p.span;
+            // The last window ends with the run.
+            let span = p.at.min(outcome.end).max(start + Time::from_ps(1)) - start;
             columns.add(
                 &[*job as u64, *direction as u64, p.ios, p.bytes],
-                &[(p.at - p.span).secs_f64(), p.span.secs_f64(), p.mean_ns],
+                &[start.secs_f64(), span.secs_f64(), p.mean_ns],
             );
         }
     }

@@ -35,7 +35,8 @@ def run(
         str | None,
         typer.Option(
             metavar="MODE",
-            help="Traces: open (when they say), closed:DEPTH (as fast as served), scaled:FACTOR (times multiplied).",
+            help="Traces: open (when they say), closed:DEPTH (as fast as served), scaled:FACTOR (times multiplied). "
+            "[default: open]",
         ),
     ] = None,
     wrap: Annotated[
@@ -45,12 +46,15 @@ def run(
         str | None,
         typer.Option(
             metavar="none|fill|random|steady",
-            help="Before the run: fill the drive; and overwrite it until steady; or lay it out so, from theory.",
+            help="Before the run: fill the drive; and overwrite it until steady; or lay it out so, from theory. "
+            "[default: none]",
         ),
     ] = None,
     warm_up: Annotated[
         str | None,
-        typer.Option(metavar="detect|keep|TIME", help="What to cut off the beginning of the statistics."),
+        typer.Option(
+            metavar="detect|keep|TIME", help="What to cut off the beginning of the statistics. [default: detect]"
+        ),
     ] = None,
     cache: Annotated[
         str | None,
