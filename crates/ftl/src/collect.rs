@@ -173,20 +173,21 @@ impl Ftl {
         let l = &self.lanes[lane as usize];
         if l.free.is_empty() {
             let left = l.fronts[Stream::Copy as usize].map_or(0, |front| front.end - front.next);
-            if left <= self.journal_programs(lane) && left > 0 {
+            if left <= self.journal_programs() && left > 0 {
                 return None;
             }
         }
         self.room(lane, Stream::Copy)
     }
 
-    /// Programs set aside for pages of the journal, while there are trims that it does not tell of yet.
-    fn journal_programs(&self, lane: u32) -> u32 {
-        if self.journal.all_durable() || self.lanes[lane as usize].desperate {
-            return 0;
+    /// Programs set aside for pages of the journal: one for trims that may come, more for those that it does not tell of
+    /// yet.
+    fn journal_programs(&self) -> u32 {
+        if self.journal.all_durable() {
+            return 1;
         }
         let all = journal::units(&self.config).div_ceil(self.layout.program_units);
-        all.min(self.layout.block_programs / 6)
+        all.min(self.layout.block_programs / 6).max(1)
     }
 
     /// Nothing is under way, and `lane` is short of room: what it otherwise sets aside may be used, until a block of it
@@ -596,7 +597,7 @@ impl Ftl {
             let spoilt = l.quota / self.layout.program_units;
             programs = (2 + spoilt).min(self.layout.block_programs / 3);
         }
-        programs += self.journal_programs(lane);
+        programs += self.journal_programs();
         let mut room = -i64::from(programs * self.layout.program_units);
         if let Some(front) = l.fronts[Stream::Copy as usize] {
             room += self.capacity(front.block, front.end - front.next);

@@ -48,6 +48,7 @@ impl Commands {
     ///
     /// # Panics
     /// If the tag is under way already.
+    #[inline]
     pub fn start(&mut self, tag: Tag, request: &Request) -> &mut Command {
         let command = &mut self.0[tag.0 as usize];
         assert!(!command.active, "tag {} is under way already", tag.0);
@@ -116,6 +117,8 @@ pub struct Operation {
     pub logical: u32,
     /// Units.
     pub count: u32,
+    /// Bytes that the command asks of them (host read).
+    pub bytes: u32,
     /// Reads that wait ([`NIL`]: none).
     pub waiters: u32,
     /// Units concerned, a bit each.
@@ -126,6 +129,26 @@ pub struct Operation {
     pub first_sequence: u64,
     /// For whom (program).
     pub class: Class,
+}
+
+impl Operation {
+    /// An operation of `kind` for `subject`, all else empty.
+    #[inline]
+    pub const fn of(kind: Kind, subject: u32) -> Operation {
+        Operation {
+            kind,
+            subject,
+            unit: 0,
+            logical: 0,
+            count: 0,
+            bytes: 0,
+            waiters: NIL,
+            mask: 0,
+            sequence: 0,
+            first_sequence: 0,
+            class: Class::Host,
+        }
+    }
 }
 
 /// Flash operations by [`OpId`].
@@ -168,15 +191,20 @@ impl Operations {
     /// Ends an operation and returns it.
     #[inline]
     pub fn end(&mut self, id: OpId) -> Operation {
-        let free = self.free;
+        let was = self.all[id.0 as usize];
+        self.free(id);
+        was
+    }
+
+    /// Ends an operation.
+    #[inline]
+    pub fn free(&mut self, id: OpId) {
         let entry = &mut self.all[id.0 as usize];
-        let was = *entry;
-        assert!(was.kind != Kind::Free, "operation {} is not under way", id.0);
+        assert!(entry.kind != Kind::Free, "operation {} is not under way", id.0);
         entry.kind = Kind::Free;
-        entry.subject = free;
+        entry.subject = self.free;
         self.free = id.0;
         self.active -= 1;
-        was
     }
 
     /// Slots of the program `id`: one a unit, [`NIL`] where there is padding.

@@ -35,7 +35,7 @@ mod write_out;
 
 use std::collections::{BTreeSet, VecDeque};
 
-use media::{Action, Class, Flash, Move, Op, OpId, Request, Status, Tag};
+use media::{Action, Flash, Move, Op, OpId, Request, Status, Tag};
 use sim::{Rng, Streams, Time};
 
 use blocks::Blocks;
@@ -253,15 +253,24 @@ impl Ftl {
     }
 
     /// A command of the host. Its tag may be used again after its [`Action::Complete`].
+    #[inline]
     pub fn command(&mut self, now: Time, tag: Tag, request: &Request, out: &mut Actions) {
         self.commands.start(tag, request);
         match request.op {
+            Op::Read => self.read(tag, out),
+            _ => self.other_command(request.op, tag, out),
+        }
+        self.last_write = if request.op == Op::Write { now } else { self.last_write };
+    }
+
+    #[inline(never)]
+    fn other_command(&mut self, op: Op, tag: Tag, out: &mut Actions) {
+        match op {
             Op::Read => self.read(tag, out),
             Op::Write => self.write(tag, out),
             Op::Trim => self.trim(tag, out),
             Op::Flush => self.flush(tag, out),
         }
-        self.last_write = if request.op == Op::Write { now } else { self.last_write };
     }
 
     /// The data of the write `tag` is in the controller, after [`Action::Ready`].
@@ -271,9 +280,18 @@ impl Ftl {
     }
 
     /// The operation `id` has ended. `flash` is asked for the spare areas of pages that were read.
+    #[inline]
     pub fn done(&mut self, id: OpId, status: Status, flash: &impl Flash, out: &mut Actions) {
         match self.operations[id].kind {
             Kind::HostRead => self.host_read_done(id, status, out),
+            kind => self.other_done(kind, id, status, flash, out),
+        }
+    }
+
+    #[inline(never)]
+    fn other_done(&mut self, kind: Kind, id: OpId, status: Status, flash: &impl Flash, out: &mut Actions) {
+        match kind {
+            Kind::HostRead => unreachable!("done before"),
             Kind::Program => self.program_done(id, status, out),
             Kind::CollectRead => self.collect_read_done(id, status, flash, out),
             Kind::Erase => self.erase_done(id, status, out),
@@ -406,18 +424,7 @@ impl Ftl {
     }
 
     fn start_operation(&mut self, kind: Kind, subject: u32) -> OpId {
-        self.operations.start(Operation {
-            kind,
-            subject,
-            unit: 0,
-            logical: 0,
-            count: 0,
-            waiters: NIL,
-            mask: 0,
-            sequence: 0,
-            first_sequence: 0,
-            class: Class::Host,
-        })
+        self.operations.start(Operation::of(kind, subject))
     }
 
     #[inline]

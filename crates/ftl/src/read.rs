@@ -3,7 +3,7 @@
 use media::{Action, Class, Move, OpId, ReadOp, SECTOR, Status, Tag};
 
 use crate::buffer::{Holds, NIL, Owner};
-use crate::command::Kind;
+use crate::command::{Kind, Operation};
 use crate::location::{Location, Place};
 use crate::map_cache::Ready;
 use crate::{Actions, Ftl};
@@ -90,8 +90,23 @@ impl Ftl {
         Part { from: (from - start) as u32, sectors: (to - from) as u32, at: (from - command.first) as u32 }
     }
 
+    #[inline]
     pub(crate) fn read(&mut self, tag: Tag, out: &mut Actions) {
         let (first, last) = self.range(tag);
+        // The usual small read: within one unit, whose place is known and in flash.
+        if first == last
+            && self.map.is_none()
+            && self.lost.is_empty()
+            && let Place::Flash(unit) = self.place(first)
+        {
+            let bytes = self.commands[tag].left as u32;
+            return self.issue_run(tag, Run { unit, logical: first, count: 1 }, bytes, out);
+        }
+        self.read_units(tag, first, last, out);
+    }
+
+    #[inline(never)]
+    fn read_units(&mut self, tag: Tag, first: u32, last: u32, out: &mut Actions) {
         let mut run: Option<Run> = None;
         let mut at_hand = 0;
         for unit in first..=last {
@@ -194,16 +209,20 @@ impl Ftl {
         }
     }
 
-    #[inline]
+    #[inline(never)]
     fn issue_read(&mut self, tag: Tag, run: Run, out: &mut Actions) {
+        let bytes = self.run_bytes(tag, run.logical, run.count);
+        self.issue_run(tag, run, bytes, out);
+    }
+
+    #[inline(always)]
+    fn issue_run(&mut self, tag: Tag, run: Run, bytes: u32, out: &mut Actions) {
         let Run { unit, logical, count } = run;
-        let id = self.start_operation(Kind::HostRead, tag.0);
-        let operation = &mut self.operations[id];
-        (operation.unit, operation.logical, operation.count) = (unit, logical, count);
+        let id =
+            self.operations.start(Operation { unit, logical, count, bytes, ..Operation::of(Kind::HostRead, tag.0) });
         self.blocks.pin(self.layout.block_of(unit));
         self.stats.host_reads += 1;
         self.stats.read_misses += u64::from(count);
-        let bytes = self.run_bytes(tag, logical, count);
         out.actions.push(Action::Read(ReadOp { id, page: self.layout.span(unit, count), bytes, class: Class::Host }));
     }
 
@@ -219,21 +238,22 @@ impl Ftl {
         sectors * SECTOR as u32
     }
 
+    #[inline]
     pub(crate) fn host_read_done(&mut self, id: OpId, status: Status, out: &mut Actions) {
-        let operation = self.operations.end(id);
-        let tag = Tag(operation.subject);
-        let bytes = self.run_bytes(tag, operation.logical, operation.count);
+        let Operation { subject, unit, logical, count, bytes, .. } = self.operations[id];
+        self.operations.free(id);
+        let tag = Tag(subject);
         if status != Status::Ok {
             self.commands[tag].status = status;
         } else {
             if self.config.moves {
-                self.move_to_host(tag, operation.unit, operation.logical, operation.count, out);
+                self.move_to_host(tag, unit, logical, count, out);
             }
             if self.config.buffers.read > 0 {
-                self.keep_clean(tag, operation.unit, operation.logical, operation.count, out);
+                self.keep_clean(tag, unit, logical, count, out);
             }
         }
-        self.unpin(self.layout.block_of(operation.unit), out);
+        self.unpin(self.layout.block_of(unit), out);
         self.deliver(tag, u64::from(bytes), out);
     }
 

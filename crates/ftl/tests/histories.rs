@@ -20,7 +20,8 @@ fn draw(rng: &mut Rng) -> (Config, Faults, Vec<(u16, u32, u32)>) {
         dies: 1,
         planes: pick(rng, &[1, 2]),
         blocks: pick(rng, &[16, 24, 32]),
-        pages: pick(rng, &[6, 12]),
+        // Fewer pages a block than this leave no room for what repeated power cuts spoil of the last one.
+        pages: pick(rng, &[12, 18]),
         page_bytes: sectors * 512 * per_page,
         unit_bytes: sectors * 512,
     };

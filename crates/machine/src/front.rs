@@ -259,7 +259,7 @@ struct Part<'a, S> {
 }
 
 impl<S: Schedule<Event>> Schedule<device::Event> for Part<'_, S> {
-    #[inline]
+    #[inline(always)]
     fn at(&mut self, lane: Lane, when: Time, event: device::Event) {
         self.s.at(lane, when, Event::Device(event));
     }
@@ -270,7 +270,7 @@ impl<S: Schedule<Event>> Schedule<device::Event> for Part<'_, S> {
 }
 
 impl<S: Schedule<Event>> Schedule<host::Event> for Part<'_, S> {
-    #[inline]
+    #[inline(always)]
     fn at(&mut self, lane: Lane, when: Time, event: host::Event) {
         self.s.at(Lane(HOST_LANE + lane.0), when, Event::Host(event));
     }

@@ -1,8 +1,8 @@
 //! A composed machine in virtual time: one flat event loop over its parts.
 
 use ftl::{Actions, Ftl};
-use media::{Action, EraseOp, Op, OpId, ProgramOp, Request, Status, Tag};
-use nand::{Done, Kind, Nand, PayloadKind, TagBuffers, UnitWrite};
+use media::{Action, EraseOp, Op, OpId, ProgramOp, Request, Status};
+use nand::{Done, Nand, PayloadKind, Store, TagBuffers, UnitWrite};
 use sim::{EventQueue, Lane, Schedule, Streams, Time, Timeline, Track};
 
 use crate::compose::Parts;
@@ -13,13 +13,90 @@ use crate::verify::Checker;
 mod power;
 pub use power::PowerCut;
 
-/// What the machine waits for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Event {
-    Front(front::Event),
-    Nand(nand::Event),
+/// What the machine waits for: what it is, and of what (a tag, a die, a queue and its command), in eight bytes.
+///
+/// The parts' own events are folded into one number, so that an event is moved and told from others in one step.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Event {
+    kind: Kind,
+    of: u32,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum Kind {
     /// The translation layer's timer.
+    #[default]
     Timer,
+    Decoded,
+    Ended,
+    Reaped,
+    Array,
+    Transfer,
+    Wake,
+    Suspend,
+    FlashDecoded,
+    Fetched,
+    Listed,
+    Arrived,
+    Coalesced,
+    Doorbell,
+    Issued,
+    HostMemory,
+}
+
+/// Two halves of a word.
+#[inline(always)]
+const fn pair(high: u16, low: u16) -> u32 {
+    (high as u32) << 16 | low as u32
+}
+
+impl From<front::Event> for Event {
+    #[inline(always)]
+    fn from(event: front::Event) -> Event {
+        use device::Event as Device;
+        let (kind, of) = match event {
+            front::Event::Device(Device::Decoded(tag)) => (Kind::Decoded, u32::from(tag)),
+            front::Event::Device(Device::Ended(tag)) => (Kind::Ended, u32::from(tag)),
+            front::Event::Device(Device::Fetched(tag)) => (Kind::Fetched, u32::from(tag)),
+            front::Event::Device(Device::Listed(tag)) => (Kind::Listed, u32::from(tag)),
+            front::Event::Device(Device::Arrived(tag)) => (Kind::Arrived, u32::from(tag)),
+            front::Event::Device(Device::Coalesced { queue, epoch }) => (Kind::Coalesced, pair(queue, epoch)),
+            front::Event::Host(host::Event { queue, cid }) => (Kind::Reaped, pair(queue, cid)),
+            front::Event::Doorbell { queue, cid } => (Kind::Doorbell, pair(queue, cid)),
+            front::Event::Issued(slot) => (Kind::Issued, u32::from(slot)),
+            front::Event::HostMemory(id) => (Kind::HostMemory, id),
+        };
+        Event { kind, of }
+    }
+}
+
+impl From<nand::Event> for Event {
+    #[inline(always)]
+    fn from(event: nand::Event) -> Event {
+        let (kind, of) = match event {
+            nand::Event::Array(die) => (Kind::Array, u32::from(die)),
+            nand::Event::Transfer(channel) => (Kind::Transfer, u32::from(channel)),
+            nand::Event::Wake(channel) => (Kind::Wake, u32::from(channel)),
+            nand::Event::Suspend(die) => (Kind::Suspend, u32::from(die)),
+            nand::Event::Decoded(id) => (Kind::FlashDecoded, id.0),
+        };
+        Event { kind, of }
+    }
+}
+
+impl Event {
+    /// The flash's event that this is, if it is one of the flash.
+    #[inline(always)]
+    fn of_flash(self) -> Option<nand::Event> {
+        Some(match self.kind {
+            Kind::Array => nand::Event::Array(self.of as u16),
+            Kind::Transfer => nand::Event::Transfer(self.of as u16),
+            Kind::Wake => nand::Event::Wake(self.of as u16),
+            Kind::Suspend => nand::Event::Suspend(self.of as u16),
+            Kind::FlashDecoded => nand::Event::Decoded(OpId(self.of)),
+            _ => return None,
+        })
+    }
 }
 
 /// A request that has ended.
@@ -45,15 +122,22 @@ pub struct Machine {
     out: Actions,
     outputs: Vec<front::Output>,
     done: Vec<Done>,
-    /// Barriers to be answered: on flash, what is done is durable.
-    barriers: Vec<OpId>,
-    programs: Vec<Option<ProgramOp>>,
-    erases: Vec<Option<EraseOp>>,
-    units: Vec<UnitWrite>,
+    pending: Pending,
     timer: Time,
     /// With payload kept: what every sector must read.
     checker: Option<Checker>,
     events: u64,
+}
+
+/// What has been asked of the flash beside reads, by operation.
+#[derive(Default)]
+struct Pending {
+    programs: Vec<Option<ProgramOp>>,
+    erases: Vec<Option<EraseOp>>,
+    /// To be answered: on flash, what is done is durable.
+    barriers: Vec<OpId>,
+    /// For one program: what it writes.
+    units: Vec<UnitWrite>,
 }
 
 /// The queue and the timeline: what the parts see of the world.
@@ -70,9 +154,9 @@ struct FrontView<'a>(&'a mut World);
 struct NandView<'a>(&'a mut World);
 
 impl Schedule<front::Event> for FrontView<'_> {
-    #[inline]
+    #[inline(always)]
     fn at(&mut self, lane: Lane, when: Time, event: front::Event) {
-        self.0.queue.push(lane, when, Event::Front(event));
+        self.0.queue.push(lane, when, event.into());
     }
     #[inline]
     fn span(&mut self, track: Track, name: &'static str, from: Time, to: Time) {
@@ -83,9 +167,9 @@ impl Schedule<front::Event> for FrontView<'_> {
 }
 
 impl Schedule<nand::Event> for NandView<'_> {
-    #[inline]
+    #[inline(always)]
     fn at(&mut self, lane: Lane, when: Time, event: nand::Event) {
-        self.0.queue.push(Lane(NAND_LANES + lane.0), when, Event::Nand(event));
+        self.0.queue.push(Lane(NAND_LANES + lane.0), when, event.into());
     }
     #[inline]
     fn span(&mut self, track: Track, name: &'static str, from: Time, to: Time) {
@@ -114,10 +198,7 @@ impl Machine {
             out: Actions::default(),
             outputs: Vec::new(),
             done: Vec::new(),
-            barriers: Vec::new(),
-            programs: Vec::new(),
-            erases: Vec::new(),
-            units: Vec::new(),
+            pending: Pending::default(),
             timer: Time::MAX,
             events: 0,
         }
@@ -201,169 +282,216 @@ impl Machine {
     /// Handles the events up to `until`, and stops after one that ended a request. True if it stopped there.
     #[inline]
     pub fn advance(&mut self, until: Time, completions: &mut Vec<Completion>) -> bool {
-        while self.world.queue.next_time().is_some_and(|at| at <= until) {
-            let Some((now, event)) = self.world.queue.pop() else { break };
+        while let Some((now, event)) = self.world.queue.pop_until(until) {
             self.events += 1;
-            match event {
-                Event::Front(event) => {
-                    self.front.handle(now, event, &mut FrontView(&mut self.world), &mut self.outputs);
-                    self.outputs(now, completions);
+            let (high, low) = ((event.of >> 16) as u16, event.of as u16);
+            // The frequent ones each by itself, so that what handles them knows which it is.
+            match event.kind {
+                Kind::Decoded => self.front_event(now, front::Event::Device(device::Event::Decoded(low)), completions),
+                Kind::Reaped => {
+                    let event = host::Event { queue: high, cid: low };
+                    self.front_event(now, front::Event::Host(event), completions);
+                    if !completions.is_empty() {
+                        return true;
+                    }
                 }
-                Event::Nand(event) => {
-                    self.nand.handle(now, event, &mut NandView(&mut self.world), &mut self.done);
-                    self.flash_done(now);
+                Kind::Array => self.flash_event(now, nand::Event::Array(low)),
+                Kind::Transfer => self.flash_event(now, nand::Event::Transfer(low)),
+                _ => {
+                    self.other_event(now, event, completions);
+                    if !completions.is_empty() {
+                        return true;
+                    }
                 }
-                Event::Timer => {
-                    self.timer = Time::MAX;
-                    self.ftl.timer(now, &mut self.out);
-                    self.perform(now);
-                }
-            }
-            if !completions.is_empty() {
-                return true;
             }
         }
         false
     }
 
+    #[inline(always)]
+    fn front_event(&mut self, now: Time, event: front::Event, completions: &mut Vec<Completion>) {
+        self.front.handle(now, event, &mut FrontView(&mut self.world), &mut self.outputs);
+        if !self.outputs.is_empty() {
+            self.outputs(now, completions);
+        }
+    }
+
+    #[inline(always)]
+    fn flash_event(&mut self, now: Time, event: nand::Event) {
+        self.nand.handle(now, event, &mut NandView(&mut self.world), &mut self.done);
+        if !self.done.is_empty() {
+            self.flash_done(now);
+        }
+    }
+
+    #[inline(never)]
+    fn other_event(&mut self, now: Time, event: Event, completions: &mut Vec<Completion>) {
+        if let Some(event) = event.of_flash() {
+            return self.flash_event(now, event);
+        }
+        let of = event.of;
+        let (high, low) = ((of >> 16) as u16, of as u16);
+        let event = match event.kind {
+            Kind::Decoded => front::Event::Device(device::Event::Decoded(low)),
+            Kind::Ended => front::Event::Device(device::Event::Ended(low)),
+            Kind::Reaped => front::Event::Host(host::Event { queue: high, cid: low }),
+            Kind::Fetched => front::Event::Device(device::Event::Fetched(low)),
+            Kind::Listed => front::Event::Device(device::Event::Listed(low)),
+            Kind::Arrived => front::Event::Device(device::Event::Arrived(low)),
+            Kind::Coalesced => front::Event::Device(device::Event::Coalesced { queue: high, epoch: low }),
+            Kind::Doorbell => front::Event::Doorbell { queue: high, cid: low },
+            Kind::Issued => front::Event::Issued(low),
+            Kind::HostMemory => front::Event::HostMemory(of),
+            Kind::Timer => {
+                self.timer = Time::MAX;
+                self.ftl.timer(now, &mut self.out);
+                return self.perform(now);
+            }
+            Kind::Array | Kind::Transfer | Kind::Wake | Kind::Suspend | Kind::FlashDecoded => {
+                unreachable!("{event:?} is the flash's")
+            }
+        };
+        self.front_event(now, event, completions);
+    }
+
     /// What the path above the translation layer says.
     #[inline]
     fn outputs(&mut self, now: Time, completions: &mut Vec<Completion>) {
-        let mut i = 0;
-        while i < self.outputs.len() {
-            match self.outputs[i] {
+        let Machine { outputs, ftl, nand, out, checker, data, .. } = self;
+        let mut asked = false;
+        for output in outputs.iter() {
+            if let front::Output::Completed { io, status, submitted } = output {
+                completions.push(Completion { io: *io, status: *status, submitted: *submitted, at: now });
+                continue;
+            }
+            asked = true;
+            match output {
                 front::Output::Command { tag, io, request } => {
-                    if let Some(checker) = &mut self.checker {
+                    if let Some(checker) = checker {
                         let sectors = if request.op == Op::Trim { 0 } else { request.bytes / media::SECTOR };
-                        checker.begin(tag, io, &request, self.data.open(tag, sectors as u32));
+                        checker.begin(*tag, *io, request, data.open(*tag, sectors as u32));
                     }
-                    self.ftl.command(now, tag, &request, &mut self.out);
+                    ftl.command(now, *tag, request, out);
                 }
                 front::Output::Arrived { tag } => {
-                    if let Some(checker) = &mut self.checker {
-                        checker.arrived(tag, self.data.data(tag));
+                    if let Some(checker) = checker {
+                        checker.arrived(*tag, data.data(*tag));
                     }
-                    self.ftl.arrived(now, tag, &mut self.out);
+                    ftl.arrived(now, *tag, out);
                 }
-                front::Output::HostMemory { id } => {
-                    self.ftl.done(OpId(id), Status::Ok, self.nand.store(), &mut self.out);
-                }
-                front::Output::Completed { io, status, submitted } => {
-                    completions.push(Completion { io, status, submitted, at: now });
-                }
+                front::Output::HostMemory { id } => ftl.done(OpId(*id), Status::Ok, nand.store(), out),
+                front::Output::Completed { .. } => unreachable!("looked at before"),
             }
-            i += 1;
         }
-        self.outputs.clear();
-        self.perform(now);
+        outputs.clear();
+        if asked {
+            self.perform(now);
+        }
     }
 
     /// Flash operations that ended: what they did is done to the contents, then the translation layer is told.
     #[inline]
     fn flash_done(&mut self, now: Time) {
-        if self.done.is_empty() {
-            return;
-        }
         self.flash_ends();
         self.perform(now);
     }
 
     #[inline]
     fn flash_ends(&mut self) {
-        let mut i = 0;
-        while i < self.done.len() {
-            let Done { id, status, kind } = self.done[i];
-            match kind {
-                Kind::Read => {}
-                Kind::Program => self.program_ended(id, status),
-                Kind::Erase => {
-                    let op = self.erases[id.0 as usize].take().expect("an erase under way");
-                    match status {
-                        Status::Ok => self.nand.store_mut().erase(op.block),
-                        _ => self.nand.store_mut().tear_erase(op.block),
-                    }
-                }
+        let Machine { done, ftl, nand, out, pending, .. } = self;
+        for Done { id, status, kind } in done.iter() {
+            if *kind != nand::Kind::Read {
+                pending.ended(*id, *status, *kind, ftl, nand.store_mut());
             }
-            self.ftl.done(id, status, self.nand.store(), &mut self.out);
-            i += 1;
+            ftl.done(*id, *status, nand.store(), out);
         }
-        self.done.clear();
-    }
-
-    #[inline]
-    fn program_ended(&mut self, id: OpId, status: Status) {
-        let op = self.programs[id.0 as usize].take().expect("a program under way");
-        if status != Status::Ok {
-            self.nand.store_mut().tear(op.page, op.slc);
-            return;
-        }
-        crate::fast::apply_program(&self.ftl, self.nand.store_mut(), &op, &mut self.units);
+        done.clear();
     }
 
     /// Performs what the translation layer wants.
     #[inline]
     fn perform(&mut self, now: Time) {
         loop {
-            for movement in self.out.moves.drain(..) {
-                self.nand.store_mut().apply(&movement, &mut self.data);
+            if !self.out.moves.is_empty() {
+                for movement in self.out.moves.drain(..) {
+                    self.nand.store_mut().apply(&movement, &mut self.data);
+                }
             }
-            let mut i = 0;
-            while i < self.out.actions.len() {
-                let action = self.out.actions[i];
-                self.act(now, action);
-                i += 1;
+            let Machine { out, world, front, nand, data, checker, pending, .. } = self;
+            for action in &out.actions {
+                match action {
+                    Action::Read(op) => nand.submit_read(now, *op, &mut NandView(world)),
+                    Action::Data { tag, bytes } => front.data(now, *tag, *bytes, &mut FrontView(world)),
+                    Action::Complete { tag, status } => {
+                        front.complete(now, *tag, *status, &mut FrontView(world));
+                        if let Some(checker) = checker
+                            && *status == Status::Ok
+                            && checker.request(*tag).op == Op::Read
+                        {
+                            // With payload kept, a read that ended well must have found what was written.
+                            checker.read(*tag, data.data(*tag));
+                        }
+                    }
+                    other => pending.act(now, other, nand, front, world),
+                }
             }
-            self.out.actions.clear();
-            if self.barriers.is_empty() {
+            out.actions.clear();
+            if self.pending.barriers.is_empty() {
                 break;
             }
-            for id in std::mem::take(&mut self.barriers) {
+            for id in std::mem::take(&mut self.pending.barriers) {
                 self.ftl.done(id, Status::Ok, self.nand.store(), &mut self.out);
             }
         }
-        if let Some(at) = self.ftl.next_timer() {
-            let at = at.max(now);
-            if self.timer == Time::MAX {
-                self.timer = at;
-                self.world.queue.push(TIMER, at, Event::Timer);
-            }
+        if self.timer == Time::MAX
+            && let Some(at) = self.ftl.next_timer()
+        {
+            self.timer = at.max(now);
+            self.world.queue.push(TIMER, self.timer, Event::default());
         }
     }
+}
 
-    #[inline]
-    fn act(&mut self, now: Time, action: Action) {
-        let front = &mut FrontView(&mut self.world);
-        match action {
-            Action::Read(op) => self.nand.submit_read(now, op, &mut NandView(&mut self.world)),
+impl Pending {
+    /// The actions that no read has.
+    #[inline(never)]
+    fn act(&mut self, now: Time, action: &Action, nand: &mut Nand, front: &mut Front, world: &mut World) {
+        match *action {
             Action::Program(op) => {
                 remember(&mut self.programs, op.id, op);
-                self.nand.submit_program(now, op, &mut NandView(&mut self.world));
+                nand.submit_program(now, op, &mut NandView(world));
             }
             Action::Erase(op) => {
                 remember(&mut self.erases, op.id, op);
-                self.nand.submit_erase(now, op, &mut NandView(&mut self.world));
+                nand.submit_erase(now, op, &mut NandView(world));
             }
-            Action::Retire(block) => self.nand.store_mut().mark_bad(block),
+            Action::Retire(block) => nand.store_mut().mark_bad(block),
             Action::Barrier(id) => self.barriers.push(id),
-            Action::MapFetch { id, bytes, store } => self.front.host_memory(now, bytes, store, id.0, front),
-            Action::Ready { tag } => self.front.ready(now, tag, front),
-            Action::Data { tag, bytes } => self.front.data(now, tag, bytes, front),
-            Action::Complete { tag, status } => {
-                self.front.complete(now, tag, status, front);
-                if status == Status::Ok {
-                    self.check(tag);
-                }
+            Action::MapFetch { id, bytes, store } => {
+                front.host_memory(now, bytes, store, id.0, &mut FrontView(world));
+            }
+            Action::Ready { tag } => front.ready(now, tag, &mut FrontView(world)),
+            Action::Read(_) | Action::Data { .. } | Action::Complete { .. } => {
+                unreachable!("{action:?} is performed on the spot")
             }
         }
     }
 
-    /// With payload kept, a read that ended well must have found what was written.
-    #[inline]
-    fn check(&mut self, tag: Tag) {
-        if let Some(checker) = &mut self.checker {
-            if checker.request(tag).op == Op::Read {
-                checker.read(tag, self.data.data(tag));
+    /// A program or an erase has ended: what it did is done to the contents.
+    #[inline(never)]
+    fn ended(&mut self, id: OpId, status: Status, kind: nand::Kind, ftl: &Ftl, store: &mut Store) {
+        if kind == nand::Kind::Erase {
+            let op = self.erases[id.0 as usize].take().expect("an erase under way");
+            match status {
+                Status::Ok => store.erase(op.block),
+                _ => store.tear_erase(op.block),
             }
+            return;
+        }
+        let op = self.programs[id.0 as usize].take().expect("a program under way");
+        match status {
+            Status::Ok => crate::fast::apply_program(ftl, store, &op, &mut self.units),
+            _ => store.tear(op.page, op.slc),
         }
     }
 }

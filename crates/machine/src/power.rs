@@ -5,7 +5,7 @@ use ftl::{Ftl, MountReport};
 use media::{Action, OpId, Status};
 use sim::{EventQueue, Streams, Time};
 
-use super::{Event, Machine, NandView, TIMER};
+use super::{Event, Machine, NandView, Pending, TIMER};
 use crate::compose::Parts;
 
 /// What a power cut came to.
@@ -42,9 +42,7 @@ impl Machine {
         self.out.moves.clear();
         self.outputs.clear();
         self.done.clear();
-        self.barriers.clear();
-        self.programs.clear();
-        self.erases.clear();
+        self.pending = Pending::default();
         if let Some(checker) = &mut self.checker {
             checker.power_cut();
         }
@@ -57,7 +55,7 @@ impl Machine {
     fn forget_events(&mut self) {
         let now = self.now();
         self.world.queue = EventQueue::new(TIMER.0 as usize + 1);
-        self.world.queue.push(TIMER, now, Event::Timer);
+        self.world.queue.push(TIMER, now, Event::default());
         self.world.queue.pop();
         self.timer = Time::MAX;
     }
@@ -68,13 +66,14 @@ impl Machine {
         self.perform_alone();
         while !self.ftl.is_written_out() {
             match self.world.queue.pop() {
-                Some((now, Event::Nand(event))) => {
-                    self.nand.handle(now, event, &mut NandView(&mut self.world), &mut self.done);
-                    self.flash_ends();
-                    self.perform_alone();
+                Some((now, event)) => {
+                    // Nobody is there to see what host, link and front end would have done next.
+                    if let Some(event) = event.of_flash() {
+                        self.nand.handle(now, event, &mut NandView(&mut self.world), &mut self.done);
+                        self.flash_ends();
+                        self.perform_alone();
+                    }
                 }
-                // Nobody is there to see what host, link and front end would have done next.
-                Some((_, Event::Front(_) | Event::Timer)) => {}
                 None => {
                     self.ftl.write_out(&mut self.out);
                     self.perform_alone();
@@ -98,8 +97,9 @@ impl Machine {
             }
             for action in std::mem::take(&mut self.out.actions) {
                 match action {
-                    Action::Read(_) | Action::Program(_) | Action::Erase(_) | Action::Retire(_) => {
-                        self.act(now, action)
+                    Action::Read(op) => self.nand.submit_read(now, op, &mut NandView(&mut self.world)),
+                    Action::Program(_) | Action::Erase(_) | Action::Retire(_) => {
+                        self.pending.act(now, &action, &mut self.nand, &mut self.front, &mut self.world);
                     }
                     Action::Barrier(id) | Action::MapFetch { id, .. } => answers.push(id),
                     Action::Ready { .. } | Action::Data { .. } | Action::Complete { .. } => {}

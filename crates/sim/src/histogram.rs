@@ -1,13 +1,36 @@
-//! Latency histograms: HDR (Tene), three significant digits, in nanoseconds.
-
-use hdrhistogram::Histogram as Hdr;
+//! Latency histograms with the buckets of HDR histograms (Tene), three significant digits, in nanoseconds.
 
 use crate::Time;
+
+/// Values below this have buckets of their own; above, each power of two has half as many.
+const LINEAR_BITS: u32 = 11;
+const HALF: usize = 1 << (LINEAR_BITS - 1);
+
+/// The bucket of `ns`.
+#[inline(always)]
+fn index_of(ns: u64) -> usize {
+    let shift = (63 - LINEAR_BITS + 1).saturating_sub((ns | 1).leading_zeros());
+    shift as usize * HALF + (ns >> shift) as usize
+}
+
+/// The least value in bucket `index`.
+fn lower_edge(index: usize) -> u64 {
+    let shift = (index / HALF).saturating_sub(1);
+    ((index - shift * HALF) as u64) << shift
+}
+
+/// The largest value in bucket `index`.
+fn upper_edge(index: usize) -> u64 {
+    let shift = (index / HALF).saturating_sub(1);
+    lower_edge(index) + ((1 << shift) - 1)
+}
 
 /// Times, counted in buckets whose width is 0.1 % of their value; exact count, sum, minimum and maximum beside them.
 #[derive(Clone, Debug)]
 pub struct Histogram {
-    buckets: Hdr<u64>,
+    /// As far as the largest sample so far.
+    counts: Vec<u64>,
+    count: u64,
     sum_ps: u128,
     sum_squares_ns: f64,
     min: Time,
@@ -22,31 +45,42 @@ impl Default for Histogram {
 
 impl Histogram {
     /// An empty one. Its buckets reach as far as the largest sample so far.
-    ///
-    /// # Panics
-    /// Never: three significant digits is what the library takes.
     pub fn new() -> Histogram {
-        let buckets = Hdr::new(3).expect("three significant digits");
-        Histogram { buckets, sum_ps: 0, sum_squares_ns: 0.0, min: Time::MAX, max: Time::ZERO }
+        let (min, max) = (Time::MAX, Time::ZERO);
+        Histogram { counts: Vec::new(), count: 0, sum_ps: 0, sum_squares_ns: 0.0, min, max }
     }
 
     /// Counts one sample.
-    ///
-    /// # Panics
-    /// Never: buckets grow with what is recorded.
     #[inline]
     pub fn record(&mut self, sample: Time) {
         let ns = sample.ns();
-        self.buckets.record(ns).expect("buckets grow with what is recorded");
+        let index = index_of(ns);
+        if index >= self.counts.len() {
+            self.grow(index);
+        }
+        self.counts[index] += 1;
+        self.count += 1;
         self.sum_ps += u128::from(sample.ps());
         self.sum_squares_ns += ns as f64 * ns as f64;
         self.min = self.min.min(sample);
         self.max = self.max.max(sample);
     }
 
+    #[cold]
+    #[inline(never)]
+    fn grow(&mut self, index: usize) {
+        self.counts.resize(index / HALF * HALF + HALF, 0);
+    }
+
     /// Adds all samples of `other`.
     pub fn merge(&mut self, other: &Histogram) {
-        self.buckets.add(&other.buckets).expect("the same bounds");
+        if self.counts.len() < other.counts.len() {
+            self.counts.resize(other.counts.len(), 0);
+        }
+        for (mine, theirs) in self.counts.iter_mut().zip(&other.counts) {
+            *mine += theirs;
+        }
+        self.count += other.count;
         self.sum_ps += other.sum_ps;
         self.sum_squares_ns += other.sum_squares_ns;
         self.min = self.min.min(other.min);
@@ -55,7 +89,7 @@ impl Histogram {
 
     /// Number of samples.
     pub fn count(&self) -> u64 {
-        self.buckets.len()
+        self.count
     }
 
     /// Sum of all samples in picoseconds: exact.
@@ -65,21 +99,21 @@ impl Histogram {
 
     /// Mean in nanoseconds; 0 without samples.
     pub fn mean_ns(&self) -> f64 {
-        if self.count() == 0 { 0.0 } else { self.sum_ps as f64 / 1e3 / self.count() as f64 }
+        if self.count == 0 { 0.0 } else { self.sum_ps as f64 / 1e3 / self.count as f64 }
     }
 
     /// Standard deviation in nanoseconds; 0 without samples.
     pub fn stddev_ns(&self) -> f64 {
-        if self.count() == 0 {
+        if self.count == 0 {
             return 0.0;
         }
         let mean = self.mean_ns();
-        (self.sum_squares_ns / self.count() as f64 - mean * mean).max(0.0).sqrt()
+        (self.sum_squares_ns / self.count as f64 - mean * mean).max(0.0).sqrt()
     }
 
     /// Least sample; zero without samples.
     pub fn min(&self) -> Time {
-        if self.count() == 0 { Time::ZERO } else { self.min }
+        if self.count == 0 { Time::ZERO } else { self.min }
     }
 
     /// Largest sample; zero without samples.
@@ -89,12 +123,23 @@ impl Histogram {
 
     /// The value in ns that `percent` of the samples do not exceed, to 0.1 %.
     pub fn percentile_ns(&self, percent: f64) -> u64 {
-        self.buckets.value_at_percentile(percent).min(self.max.ns())
+        let share = (percent / 100.0).min(1.0);
+        let wanted = ((share * self.count as f64).ceil() as u64).max(1);
+        let mut so_far = 0;
+        for (index, count) in self.counts.iter().enumerate() {
+            so_far += count;
+            if so_far >= wanted {
+                let edge = if share == 0.0 { lower_edge(index) } else { upper_edge(index) };
+                return edge.min(self.max.ns());
+            }
+        }
+        0
     }
 
     /// The distribution as (upper edge of bucket in ns, samples in it), buckets with samples only, ascending.
     pub fn buckets(&self) -> impl Iterator<Item = (u64, u64)> + '_ {
-        self.buckets.iter_recorded().map(|v| (v.value_iterated_to(), v.count_at_value()))
+        let counts = self.counts.iter().enumerate();
+        counts.filter(|(_, count)| **count > 0).map(|(index, count)| (upper_edge(index), *count))
     }
 }
 
@@ -118,13 +163,17 @@ impl Compact {
         self.max = self.max.max(other.max);
         self.sum_ps += other.sum_ps;
         self.sum_squares_ns += other.sum_squares_ns;
-        self.buckets.extend_from_slice(&other.buckets);
-        self.buckets.sort_unstable_by_key(|(value, _)| *value);
-        self.buckets.dedup_by(|next, kept| {
-            let same = next.0 == kept.0;
-            kept.1 += if same { next.1 } else { 0 };
-            same
-        });
+        let mut merged = Vec::with_capacity(self.buckets.len() + other.buckets.len());
+        let mut theirs = other.buckets.iter().copied().peekable();
+        for (value, mut count) in self.buckets.drain(..) {
+            while let Some(bucket) = theirs.next_if(|(other, _)| *other < value) {
+                merged.push(bucket);
+            }
+            count += theirs.next_if(|(other, _)| *other == value).map_or(0, |(_, count)| count);
+            merged.push((value, count));
+        }
+        merged.extend(theirs);
+        self.buckets = merged;
     }
 
     /// Sum of all samples in picoseconds.
@@ -136,39 +185,70 @@ impl Compact {
 impl Histogram {
     /// The samples so far, compactly; the histogram is empty afterwards.
     pub fn take(&mut self) -> Compact {
-        if self.count() == 0 {
+        if self.count == 0 {
             return Compact::default();
         }
-        let compact = Compact {
-            buckets: self.buckets.iter_recorded().map(|v| (v.value_iterated_to(), v.count_at_value())).collect(),
-            sum_ps: self.sum_ps,
-            sum_squares_ns: self.sum_squares_ns,
-            min: self.min,
-            max: self.max,
-        };
-        self.buckets.reset();
+        let range = index_of(self.min.ns())..=index_of(self.max.ns());
+        let counts = &mut self.counts[range.clone()];
+        let used = counts.iter().filter(|count| **count > 0).count();
+        let mut buckets = Vec::with_capacity(used);
+        buckets.extend(
+            range.zip(counts.iter()).filter(|(_, count)| **count > 0).map(|(index, count)| (upper_edge(index), *count)),
+        );
+        counts.fill(0);
+        let compact =
+            Compact { buckets, sum_ps: self.sum_ps, sum_squares_ns: self.sum_squares_ns, min: self.min, max: self.max };
+        self.count = 0;
         (self.sum_ps, self.sum_squares_ns, self.min, self.max) = (0, 0.0, Time::MAX, Time::ZERO);
         compact
     }
 
     /// Adds all samples of `compact`.
     pub fn merge_compact(&mut self, compact: &Compact) {
-        if compact.buckets.is_empty() {
-            return;
-        }
         for (value, count) in &compact.buckets {
-            self.buckets.record_n(*value, *count).expect("buckets grow with what is recorded");
+            let index = index_of(*value);
+            if index >= self.counts.len() {
+                self.grow(index);
+            }
+            self.counts[index] += count;
+            self.count += count;
         }
-        self.sum_ps += compact.sum_ps;
-        self.sum_squares_ns += compact.sum_squares_ns;
-        self.min = self.min.min(compact.min);
-        self.max = self.max.max(compact.max);
+        if !compact.buckets.is_empty() {
+            self.sum_ps += compact.sum_ps;
+            self.sum_squares_ns += compact.sum_squares_ns;
+            self.min = self.min.min(compact.min);
+            self.max = self.max.max(compact.max);
+        }
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use hdrhistogram::Histogram as Hdr;
+    use proptest::prelude::*;
+
+    proptest! {
+        /// Against the original.
+        #[test]
+        fn buckets_and_percentiles_are_those_of_hdr(
+            samples in prop::collection::vec((0u32..64, any::<u64>()), 1..200),
+            percents in prop::collection::vec(0.0f64..=100.0, 20),
+        ) {
+            let (mut ours, mut hdr) = (Histogram::new(), Hdr::<u64>::new(3).unwrap());
+            for (shift, bits) in samples {
+                let sample = Time::from_ps(bits >> shift);
+                ours.record(sample);
+                hdr.record(sample.ns()).unwrap();
+            }
+            let theirs: Vec<_> = hdr.iter_recorded().map(|v| (v.value_iterated_to(), v.count_at_value())).collect();
+            prop_assert_eq!(ours.buckets().collect::<Vec<_>>(), theirs);
+            for percent in percents.into_iter().chain([0.0, 50.0, 99.99, 100.0]) {
+                let theirs = hdr.value_at_percentile(percent).min(ours.max().ns());
+                prop_assert_eq!(ours.percentile_ns(percent), theirs, "{}", percent);
+            }
+        }
+    }
 
     #[test]
     fn moments_are_exact_and_percentiles_close() {

@@ -1,12 +1,14 @@
-//! The event queue: a 4-ary heap whose entries are single events and the heads of FIFO lanes.
+//! The event queue: FIFO lanes, their heads kept in order, and a heap for what fits no lane.
 //!
 //! Most events of a storage system come after a delay that never changes (a page read, a command on the bus, a
 //! firmware step) or leave a serial resource in order (a link). Such a source pushes in time order, so its events
-//! wait in a ring, a *lane*, and only the lane's head takes part in the heap. The heap then holds tens of entries
-//! whatever the number outstanding. A push that is out of its lane's order goes to the heap by itself, so a lane is
-//! a hint and never a promise.
+//! wait in a ring, a *lane*, and only the lane's head is compared with others. Of the lanes few are in use at a time,
+//! so their heads are a short sorted array, and a new head is mostly among the last: that beats every tree, whatever
+//! the number outstanding. A push that is out of its lane's order goes to a heap, whose head takes part as if it were
+//! a lane's: a lane is a hint and never a promise.
 
-use std::collections::VecDeque;
+use std::cmp::Ordering;
+use std::collections::BinaryHeap;
 
 use crate::Time;
 use crate::timeline::Track;
@@ -29,49 +31,102 @@ pub trait Schedule<E> {
     }
 }
 
+/// When an event comes, in the upper half; in the lower its sequence number, by which ties in time go, above the lane
+/// that it waits in (the low byte).
+type Key = u128;
+
+#[inline(always)]
+const fn time_of(key: Key) -> u64 {
+    (key >> 64) as u64
+}
+
+/// Lanes at most. The last is that of the heap and of what stands for an empty queue.
+const LANES: usize = 64;
+const ASTRAY: usize = LANES - 1;
+/// Places of a lane, one of which stays free: so many that a byte counts them.
+const PLACES: usize = 256;
+
 #[derive(Clone, Copy)]
 struct Entry<E> {
     time: u64,
-    /// Sequence number above, lane (0: none) in the low byte: ties in time go by order of pushing.
     order: u64,
-    event: E,
+    /// None where nothing was put yet.
+    event: Option<E>,
 }
 
 impl<E> Entry<E> {
-    #[inline]
-    fn key(&self) -> u128 {
-        u128::from(self.time) << 64 | u128::from(self.order)
+    #[inline(always)]
+    fn key(&self) -> Key {
+        Key::from(self.time) << 64 | Key::from(self.order)
     }
 }
 
-struct Ring<E> {
-    waiting: VecDeque<Entry<E>>,
-    /// Time of the last entry pushed; meaningful while the lane's head is in the heap.
+/// Where the entries of a lane begin and end in its ring.
+#[derive(Clone, Copy, Default)]
+struct Cursor {
+    /// Time of the last entry put.
     last: u64,
-    in_heap: bool,
+    head: u8,
+    tail: u8,
 }
 
 /// A queue of timed events, popped in order of time and, within one time, of pushing.
+///
+/// The sizes are powers of two and fixed, so that no index needs a check.
 pub struct EventQueue<E> {
-    heap: Vec<Entry<E>>,
-    lanes: Vec<Ring<E>>,
+    /// Of each lane that holds anything the first entry's key, and that of the heap, in descending order; before them
+    /// one that is behind all.
+    heads: [Key; 2 * LANES],
+    /// Place of the next event's key in `heads`; zero if there is none.
+    next: usize,
+    cursors: [Cursor; LANES],
+    rings: Box<[[Entry<E>; PLACES]; LANES]>,
+    /// Entries out of their lane's order, or without a place there: a heap with the next first.
+    astray: BinaryHeap<Astray<E>>,
     pushed: u64,
     now: Time,
 }
 
-const ARITY: usize = 4;
+/// An entry of the heap: the greatest is the next.
+struct Astray<E>(Entry<E>);
+
+impl<E> PartialEq for Astray<E> {
+    fn eq(&self, other: &Self) -> bool {
+        self.0.key() == other.0.key()
+    }
+}
+impl<E> Eq for Astray<E> {}
+impl<E> PartialOrd for Astray<E> {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+impl<E> Ord for Astray<E> {
+    fn cmp(&self, other: &Self) -> Ordering {
+        other.0.key().cmp(&self.0.key())
+    }
+}
+
+/// Empty rings, made where they stay: they are large.
+fn rings<E: Copy>() -> Box<[[Entry<E>; PLACES]; LANES]> {
+    let ring = [Entry { time: 0, order: 0, event: None }; PLACES];
+    let Ok(rings) = vec![ring; LANES].into_boxed_slice().try_into() else { unreachable!("{LANES} rings") };
+    rings
+}
 
 impl<E: Copy> EventQueue<E> {
     /// An empty queue at time zero with lanes 0 to `lanes - 1`.
     ///
     /// # Panics
-    /// If there are more than 255 lanes.
+    /// If there are more than 63 lanes.
     pub fn new(lanes: usize) -> EventQueue<E> {
-        assert!(lanes <= 255, "{lanes} lanes, 255 at most");
-        let ring = || Ring { waiting: VecDeque::with_capacity(64), last: 0, in_heap: false };
+        assert!(lanes <= ASTRAY, "{lanes} lanes, {ASTRAY} at most");
         EventQueue {
-            heap: Vec::with_capacity(256),
-            lanes: (0..lanes).map(|_| ring()).collect(),
+            heads: [Key::MAX; 2 * LANES],
+            next: 0,
+            cursors: [Cursor::default(); LANES],
+            rings: rings(),
+            astray: BinaryHeap::new(),
             pushed: 0,
             now: Time::ZERO,
         }
@@ -85,112 +140,132 @@ impl<E: Copy> EventQueue<E> {
 
     /// How many events wait.
     pub fn len(&self) -> usize {
-        self.heap.len() + self.lanes.iter().map(|l| l.waiting.len()).sum::<usize>()
+        self.astray.len() + self.cursors.iter().map(|c| c.tail.wrapping_sub(c.head) as usize).sum::<usize>()
     }
 
     /// True when no event waits.
     pub fn is_empty(&self) -> bool {
-        self.heap.is_empty()
+        self.next == 0
     }
 
     /// When the next event comes.
     #[inline]
     pub fn next_time(&self) -> Option<Time> {
-        self.heap.first().map(|e| Time::from_ps(e.time))
+        (self.next > 0).then(|| Time::from_ps(time_of(self.heads[self.next % (2 * LANES)])))
     }
 
     /// Adds `event` at `when`, through `lane`.
     ///
     /// # Panics
     /// If `when` lies before [`now`](Self::now): the past cannot be changed.
-    #[inline]
+    #[inline(always)]
     pub fn push(&mut self, lane: Lane, when: Time, event: E) {
-        assert!(when >= self.now, "an event at {when}, before now ({})", self.now);
-        self.pushed += 1;
-        let time = when.ps();
-        let ring = &mut self.lanes[lane.0 as usize];
-        let mut order = self.pushed << 8;
-        if !ring.in_heap {
-            ring.in_heap = true;
-            ring.last = time;
-            order |= u64::from(lane.0) + 1;
-        } else if time >= ring.last {
-            ring.last = time;
-            ring.waiting.push_back(Entry { time, order: order | (u64::from(lane.0) + 1), event });
-            return;
+        if when < self.now {
+            self.refuse(when);
         }
-        self.heap.push(Entry { time, order, event });
-        self.sift_up(self.heap.len() - 1);
+        debug_assert!((lane.0 as usize) < ASTRAY);
+        let (number, time) = (lane.0 as usize % LANES, when.ps());
+        let order = self.pushed << 8 | number as u64;
+        self.pushed += 1;
+        let cursor = &mut self.cursors[number];
+        let after = cursor.tail.wrapping_add(1);
+        if cursor.head != cursor.tail && (time < cursor.last || after == cursor.head) {
+            return self.push_astray(time, order, event);
+        }
+        self.rings[number][cursor.tail as usize] = Entry { time, order, event: Some(event) };
+        let first = cursor.head == cursor.tail;
+        (cursor.tail, cursor.last) = (after, time);
+        if first {
+            self.add_head(Key::from(time) << 64 | Key::from(order));
+        }
+    }
+
+    /// A lane that was empty has an entry.
+    #[inline(never)]
+    fn add_head(&mut self, key: Key) {
+        self.next += 1;
+        insert(&mut self.heads, self.next, key);
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn refuse(&self, when: Time) -> ! {
+        panic!("an event at {when}, before now ({})", self.now)
     }
 
     /// Takes the next event.
     #[inline]
     pub fn pop(&mut self) -> Option<(Time, E)> {
-        let top = *self.heap.first()?;
-        let lane = (top.order & 0xff) as usize;
-        let follower = if lane == 0 { None } else { self.lanes[lane - 1].waiting.pop_front() };
-        match follower {
-            Some(next) => {
-                self.heap[0] = next;
-                self.sift_down();
-            }
-            None => {
-                if lane != 0 {
-                    self.lanes[lane - 1].in_heap = false;
-                }
-                let last = self.heap.pop()?;
-                if !self.heap.is_empty() {
-                    self.heap[0] = last;
-                    self.sift_down();
-                }
-            }
-        }
-        self.now = Time::from_ps(top.time);
-        Some((self.now, top.event))
+        self.pop_until(Time::MAX)
     }
 
-    #[inline]
-    fn sift_up(&mut self, mut at: usize) {
-        let moved = self.heap[at];
-        let key = moved.key();
-        while at > 0 {
-            let parent = (at - 1) / ARITY;
-            if self.heap[parent].key() <= key {
-                break;
-            }
-            self.heap[at] = self.heap[parent];
-            at = parent;
+    /// Takes the next event, if it comes at `until` or before.
+    #[inline(always)]
+    pub fn pop_until(&mut self, until: Time) -> Option<(Time, E)> {
+        let key = self.heads[self.next % (2 * LANES)];
+        let now = Time::from_ps(time_of(key));
+        if now > until {
+            return None;
         }
-        self.heap[at] = moved;
+        let number = key as usize % LANES;
+        if number == ASTRAY {
+            return self.pop_astray();
+        }
+        self.now = now;
+        let (cursor, ring) = (&mut self.cursors[number], &self.rings[number]);
+        let event = ring[cursor.head as usize].event?;
+        let head = cursor.head.wrapping_add(1);
+        cursor.head = head;
+        if head == cursor.tail {
+            self.next -= 1;
+        } else {
+            insert(&mut self.heads, self.next, ring[head as usize].key());
+        }
+        Some((now, event))
     }
 
-    #[inline]
-    fn sift_down(&mut self) {
-        let heap = &mut self.heap[..];
-        let moved = heap[0];
-        let key = moved.key();
-        let mut at = 0;
-        loop {
-            let first = at * ARITY + 1;
-            if first >= heap.len() {
-                break;
+    #[cold]
+    #[inline(never)]
+    fn push_astray(&mut self, time: u64, order: u64, event: E) {
+        let entry = Entry { time, order: order & !0xff | ASTRAY as u64, event: Some(event) };
+        let before = self.astray.peek().map(|e| e.0.key());
+        if before.is_none_or(|before| entry.key() < before) {
+            // The heap has a new head: it takes the place of the old.
+            match before.and_then(|before| self.heads[..=self.next].iter().position(|key| *key == before)) {
+                Some(at) => self.heads.copy_within(at + 1..=self.next, at),
+                None => self.next += 1,
             }
-            let children = &heap[first..heap.len().min(first + ARITY)];
-            let (mut least, mut least_key) = (0, children[0].key());
-            for (i, child) in children.iter().enumerate().skip(1) {
-                let k = child.key();
-                if k < least_key {
-                    (least, least_key) = (i, k);
-                }
-            }
-            if key <= least_key {
-                break;
-            }
-            heap[at] = heap[first + least];
-            at = first + least;
+            insert(&mut self.heads, self.next, entry.key());
         }
-        heap[at] = moved;
+        self.astray.push(Astray(entry));
     }
+
+    #[cold]
+    #[inline(never)]
+    fn pop_astray(&mut self) -> Option<(Time, E)> {
+        // Nothing on the heap: what was found stands for an empty queue.
+        let Astray(entry) = self.astray.pop()?;
+        self.now = Time::from_ps(entry.time);
+        match self.astray.peek() {
+            Some(next) => insert(&mut self.heads, self.next, next.0.key()),
+            None => self.next -= 1,
+        }
+        Some((self.now, entry.event?))
+    }
+}
+
+/// Puts `key` into the descending order of `heads`, whose last place, `at`, is free. The first stays where it is.
+#[inline(always)]
+fn insert(heads: &mut [Key; 2 * LANES], mut at: usize, key: Key) {
+    loop {
+        let before = heads[(at - 1) % (2 * LANES)];
+        if before > key {
+            break;
+        }
+        heads[at % (2 * LANES)] = before;
+        at -= 1;
+    }
+    heads[at % (2 * LANES)] = key;
 }
 
 #[cfg(test)]
@@ -202,13 +277,14 @@ mod tests {
         /// Against the obvious: a list sorted by (time, order of pushing).
         #[test]
         fn pops_in_time_then_push_order(
-            steps in prop::collection::vec((any::<bool>(), 0u8..4, 0u64..50), 1..400)
+            steps in prop::collection::vec((0u8..8, 0u8..4, 0u64..50), 1..1500)
         ) {
             let mut queue = EventQueue::new(4);
             let mut oracle: Vec<(u64, usize)> = Vec::new();
             let mut now = 0;
-            for (i, (pop, lane, delay)) in steps.into_iter().enumerate() {
-                if pop {
+            for (i, (what, lane, delay)) in steps.into_iter().enumerate() {
+                // More pushes than pops, so that lanes overflow.
+                if what < 2 {
                     oracle.sort_unstable();
                     let expected = (!oracle.is_empty()).then(|| oracle.remove(0));
                     let got = queue.pop().map(|(t, e)| (t.ps(), e));

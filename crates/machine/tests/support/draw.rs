@@ -51,7 +51,7 @@ fn draw_sets(rng: &mut Rng) -> (Vec<(&'static str, String)>, Preparation) {
     let (channels, chips, dies, planes) =
         (pick(rng, &[1u64, 2]), pick(rng, &[1u64, 2]), pick(rng, &[1u64, 1, 2]), pick(rng, &[1u64, 2]));
     let cell = pick(rng, &["tlc", "mlc", "slc", "qlc"]);
-    let (blocks, pages) = (pick(rng, &[20u64, 24, 32]), pick(rng, &[12u64, 18]));
+    let (blocks, pages) = (pick(rng, &[20u64, 24, 32]), pick(rng, &[6u64, 12, 18]));
     let all_planes = channels * chips * dies * planes;
     for (key, value) in [
         ("flash.channels", channels),
