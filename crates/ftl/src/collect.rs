@@ -148,20 +148,20 @@ impl Ftl {
         for _ in 0..self.layout.lanes {
             let lane = self.next_lane;
             self.next_lane = if lane + 1 == self.layout.lanes { 0 } else { lane + 1 };
-            if self.config.slc.is_some() {
-                if let Some(room) = self.room(lane, Stream::Slc) {
-                    return Some(room);
-                }
+            if self.config.slc.is_some()
+                && let Some(room) = self.room(lane, Stream::Slc)
+            {
+                return Some(room);
             }
             let separate = self.config.collection.separate;
             let stream = if separate { Stream::Host } else { Stream::Copy };
             let l = &self.lanes[lane as usize];
             // A block shared with copies, opened for them as the last free one, is theirs.
             let open = l.fronts[stream as usize].is_some() && (separate || l.free.len() >= RESERVE);
-            if open || l.free.len() > RESERVE {
-                if let Some(room) = self.room(lane, stream) {
-                    return Some(room);
-                }
+            if (open || l.free.len() > RESERVE)
+                && let Some(room) = self.room(lane, stream)
+            {
+                return Some(room);
             }
         }
         None
@@ -534,10 +534,10 @@ impl Ftl {
             }
         }
         let l = &self.lanes[lane as usize];
-        if l.free.len() + l.draining as usize <= self.config.collection.start as usize {
-            if let Some(block) = self.gainful(lane) {
-                return Some(block);
-            }
+        if l.free.len() + l.draining as usize <= self.config.collection.start as usize
+            && let Some(block) = self.gainful(lane)
+        {
+            return Some(block);
         }
         // Folding takes room without making any, so it comes after.
         let (slc, l) = (self.config.slc?, &self.lanes[lane as usize]);
@@ -632,7 +632,7 @@ impl Ftl {
                     if valid == 0 {
                         u128::MAX
                     } else {
-                        (u128::from(whole - valid.min(whole)) * u128::from(age) << 32) / u128::from(2 * valid)
+                        ((u128::from(whole - valid.min(whole)) * u128::from(age)) << 32) / u128::from(2 * valid)
                     }
                 };
                 collectable().map(|(i, _)| i).max_by_key(|i| (benefit(*i), std::cmp::Reverse(*i)))?
@@ -793,10 +793,10 @@ impl Ftl {
         let closed = |b: &u32| self.blocks.usage(*b) == Use::Closed && !self.is_slc(*b);
         let least = (from..from + self.layout.blocks).filter(closed).min_by_key(|b| self.blocks.erases(*b));
         let most = (from..from + self.layout.blocks).map(|b| self.blocks.erases(b)).max();
-        if let (Some(least), Some(most)) = (least, most) {
-            if most - self.blocks.erases(least) > threshold {
-                self.lanes[lane as usize].forced.push(least);
-            }
+        if let (Some(least), Some(most)) = (least, most)
+            && most - self.blocks.erases(least) > threshold
+        {
+            self.lanes[lane as usize].forced.push(least);
         }
     }
 }

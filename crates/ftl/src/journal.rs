@@ -284,11 +284,11 @@ impl Ftl {
     fn draw_journal(&mut self) {
         let sequence = self.sequence.next();
         for region in 0..self.journal.regions {
-            if std::mem::replace(&mut self.journal.stale[region as usize], false) {
-                if !self.planted(Plant::JournalSkipped) {
-                    let page = self.journal.draw(region, sequence);
-                    self.journal.drawn.push_back((region, page));
-                }
+            if std::mem::replace(&mut self.journal.stale[region as usize], false)
+                && !self.planted(Plant::JournalSkipped)
+            {
+                let page = self.journal.draw(region, sequence);
+                self.journal.drawn.push_back((region, page));
             }
         }
         debug_assert!(self.journal.stale_count > 0, "a generation without trims is wanted");

@@ -25,7 +25,7 @@ fn draw(rng: &mut Rng) -> (Config, Faults, Vec<(u16, u32, u32)>) {
         page_bytes: sectors * 512 * per_page,
         unit_bytes: sectors * 512,
     };
-    let slc = rng.chance(0.3).then(|| SlcCache { blocks: 3, bits: 3, fold: 1 });
+    let slc = rng.chance(0.3).then_some(SlcCache { blocks: 3, bits: 3, fold: 1 });
     let faulty = rng.chance(0.5);
     let mut bad = Vec::new();
     if faulty {

@@ -105,7 +105,7 @@ fn front(system: &System) -> FrontConfig {
         h::QueuePriority::Low => ::device::Priority::Low,
     };
     let coalescing = (d.coalescing.threshold > 1)
-        .then(|| ::device::Coalescing { threshold: d.coalescing.threshold, time: d.coalescing.time });
+        .then_some(::device::Coalescing { threshold: d.coalescing.threshold, time: d.coalescing.time });
     FrontConfig {
         host: host::Config {
             cores: s.cores,

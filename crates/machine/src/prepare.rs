@@ -112,11 +112,7 @@ pub fn prepare(
     Ok((store, prepared))
 }
 
-fn prepare_anew(
-    parts: &Parts,
-    preparation: Preparation,
-    streams: &Streams,
-) -> Result<(Store, Prepared), PrepareError> {
+fn prepare_anew(parts: &Parts, preparation: Preparation, streams: &Streams) -> Result<(Store, Prepared), PrepareError> {
     let mut prepared =
         Prepared { preparation, restored: false, passes: 0.0, write_amplification: None, approximate: false };
     let store = parts.erased_store(streams);
@@ -134,12 +130,7 @@ fn prepare_anew(
 
 /// Switches a drive off in order: the map in flash is brought up to date. Where the controller holds all of it, nothing
 /// is to be done.
-fn switch_off(
-    parts: &Parts,
-    store: Store,
-    preparation: Preparation,
-    streams: &Streams,
-) -> Result<Store, PrepareError> {
+fn switch_off(parts: &Parts, store: Store, preparation: Preparation, streams: &Streams) -> Result<Store, PrepareError> {
     if parts.ftl.map_cache.is_none() || preparation == Preparation::Erased {
         return Ok(store);
     }
@@ -187,12 +178,7 @@ const WINDOW: u32 = 2;
 const SETTLED: f64 = 0.005;
 
 /// Overwrites units at random until write amplification settles.
-fn overwrite(
-    parts: &Parts,
-    store: Store,
-    streams: &Streams,
-    prepared: &mut Prepared,
-) -> Result<Store, PrepareError> {
+fn overwrite(parts: &Parts, store: Store, streams: &Streams, prepared: &mut Prepared) -> Result<Store, PrepareError> {
     let (nand, mut ftl, _) = parts.mount(store, streams)?;
     let mut store = nand.into_store();
     let mut fast = Fast::new(&mut ftl, &mut store);
@@ -221,12 +207,7 @@ fn overwrite(
 }
 
 /// Writes the flash as a long run of random overwrites would have left it.
-fn lay_out(
-    parts: &Parts,
-    mut store: Store,
-    streams: &Streams,
-    prepared: &mut Prepared,
-) -> Result<Store, PrepareError> {
+fn lay_out(parts: &Parts, mut store: Store, streams: &Streams, prepared: &mut Prepared) -> Result<Store, PrepareError> {
     assert_eq!(parts.nand.order, Order::InOrder, "laid out in order");
     let bad: Vec<bool> = store.blocks().map(|block| block.bad).collect();
     let g = parts.nand.geometry;

@@ -45,10 +45,10 @@ impl Geometry {
         if self.planes > 16 {
             return Some(format!("planes is {}, expected at most 16", self.planes));
         }
-        if self.unit_bytes % 512 != 0 {
+        if !self.unit_bytes.is_multiple_of(512) {
             return Some(format!("unit is {} bytes, expected a multiple of 512", self.unit_bytes));
         }
-        if self.page_bytes % self.unit_bytes != 0 {
+        if !self.page_bytes.is_multiple_of(self.unit_bytes) {
             return Some(format!(
                 "page is {} bytes, expected a multiple of the unit ({})",
                 self.page_bytes, self.unit_bytes

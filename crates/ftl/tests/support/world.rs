@@ -208,11 +208,11 @@ impl World {
             }
             Move::BufferToHost { buffer, from, sectors, tag, to } => {
                 let data = self.ram[buffer as usize][from as usize..(from + sectors) as usize].to_vec();
-                self.to_host(tag, to, &data);
+                self.answer_host(tag, to, &data);
             }
             Move::FlashToHost { page, unit, from, sectors, tag, to } => {
                 let data = self.unit_data(page, unit)[from as usize..(from + sectors) as usize].to_vec();
-                self.to_host(tag, to, &data);
+                self.answer_host(tag, to, &data);
             }
             Move::FlashToBuffer { page, unit, buffer, keep } => {
                 let data = self.unit_data(page, unit);
@@ -222,7 +222,7 @@ impl World {
                 let data = self.ram[from as usize].clone();
                 self.merge(to, keep, &data);
             }
-            Move::ZeroToHost { tag, to, sectors } => self.to_host(tag, to, &vec![0; sectors as usize]),
+            Move::ZeroToHost { tag, to, sectors } => self.answer_host(tag, to, &vec![0; sectors as usize]),
             Move::ZeroBuffer { buffer, keep } => {
                 let data = vec![0; self.ram[buffer as usize].len()];
                 self.merge(buffer, keep, &data);
@@ -245,7 +245,7 @@ impl World {
         }
     }
 
-    fn to_host(&mut self, tag: Tag, to: u32, data: &[u64]) {
+    fn answer_host(&mut self, tag: Tag, to: u32, data: &[u64]) {
         let command = self.commands[tag.0 as usize].as_mut().expect("a read under way");
         for (i, value) in data.iter().enumerate() {
             command.data[to as usize + i] = *value;

@@ -28,7 +28,8 @@ pub(super) fn parse(text: &str) -> Result<u64, String> {
 
 /// The largest unit that divides `seconds` evenly: `90d`.
 pub(super) fn show(seconds: u64) -> String {
-    let (name, scale) = UNITS.iter().find(|(_, scale)| seconds >= *scale && seconds % scale == 0).unwrap_or(&("s", 1));
+    let (name, scale) =
+        UNITS.iter().find(|(_, scale)| seconds >= *scale && seconds.is_multiple_of(*scale)).unwrap_or(&("s", 1));
     format!("{}{name}", seconds / scale)
 }
 

@@ -50,7 +50,7 @@ impl System {
 
     fn multiple(&self, key: &str, value: u64, other: &str, of: u64) -> Result<(), SystemError> {
         let of_text = format!("a multiple of {other} ({})", Value::Size(of).plain());
-        self.expect(value % of == 0, &[key, other], &of_text)
+        self.expect(value.is_multiple_of(of), &[key, other], &of_text)
     }
 }
 
@@ -88,10 +88,10 @@ fn link(s: &System) -> Result<(), SystemError> {
     s.power_of_two(boundary, s.link.read_completion_boundary)?;
     let most = format!("at most {payload} ({})", s.setting(payload).value.plain());
     s.expect(s.link.read_completion_boundary <= s.link.max_payload, &[boundary, payload], &most)?;
-    s.expect(s.link.data_fis % SECTOR == 0, &["link.data_fis"], "a multiple of 512B")?;
+    s.expect(s.link.data_fis.is_multiple_of(SECTOR), &["link.data_fis"], "a multiple of 512B")?;
     s.power_of_two("host.page", s.host.page)?;
-    s.expect(s.host.ahci.region % SECTOR == 0, &["host.ahci.region"], "a multiple of 512B")?;
-    s.expect(s.host.max_transfer % SECTOR == 0, &["host.max_transfer"], "a multiple of 512B")
+    s.expect(s.host.ahci.region.is_multiple_of(SECTOR), &["host.ahci.region"], "a multiple of 512B")?;
+    s.expect(s.host.max_transfer.is_multiple_of(SECTOR), &["host.max_transfer"], "a multiple of 512B")
 }
 
 fn device(s: &System) -> Result<(), SystemError> {
@@ -101,7 +101,7 @@ fn device(s: &System) -> Result<(), SystemError> {
     let (threshold, time) = ("device.coalescing.threshold", "device.coalescing.time");
     let coalescing = &s.device.coalescing;
     let waits = coalescing.time.ps() > 0;
-    s.expect(coalescing.time.ps() % 100_000_000 == 0, &[time], "a multiple of 100us")?;
+    s.expect(coalescing.time.ps().is_multiple_of(100_000_000), &[time], "a multiple of 100us")?;
     if coalescing.threshold > 1 && !waits {
         let why = format!("{} and {}, expected a time too", s.is(threshold), s.is(time));
         return s.conflict(&[threshold, time], why);

@@ -102,10 +102,10 @@ impl Kind {
 
     /// Reads a value; the error says what was found and what was expected.
     pub(super) fn read(&self, found: &DeValue<'_>) -> Result<Value, String> {
-        if let (DeValue::String(text), Some(word)) = (found, self.or) {
-            if text == word {
-                return Ok(Value::Word(word));
-            }
+        if let (DeValue::String(text), Some(word)) = (found, self.or)
+            && text == word
+        {
+            return Ok(Value::Word(word));
         }
         let value = match self.shape {
             Shape::Time => Value::Time(self.quantity(found, units::time)?),

@@ -318,7 +318,7 @@ impl Extras {
         if direction == WRITE {
             self.writes += 1;
             self.writes_in_flight += 1;
-            self.flush_due = self.fsync.iter().any(|n| *n > 0 && self.writes % n == 0);
+            self.flush_due = self.fsync.iter().any(|n| *n > 0 && self.writes.is_multiple_of(*n));
             if let Some(written) = &mut self.written {
                 written.mark(request.offset, request.bytes);
             }

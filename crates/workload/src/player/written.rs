@@ -22,7 +22,7 @@ impl Written {
 
     /// A write.
     pub fn mark(&mut self, offset: u64, bytes: u64) {
-        debug_assert!((offset - self.start) % self.unit == 0 && bytes % self.unit == 0);
+        debug_assert!((offset - self.start).is_multiple_of(self.unit) && bytes.is_multiple_of(self.unit));
         let first = (offset - self.start) / self.unit;
         for block in first..first + bytes / self.unit {
             self.bits[(block / 64) as usize] |= 1 << (block % 64);
