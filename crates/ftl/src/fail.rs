@@ -3,7 +3,7 @@
 use media::{Action, OpId, ProgramOp};
 
 use crate::buffer::{NIL, Owner};
-use crate::collect::{Room, Stream};
+use crate::lane::{Room, Stream};
 use crate::location::{Location, Place};
 use crate::{Actions, Ftl};
 

@@ -10,9 +10,9 @@ use std::collections::VecDeque;
 use media::{Class, SECTOR, Status, Tag};
 
 use crate::buffer::{Holds, NIL};
-use crate::collect::Stream;
 use crate::command::Kind;
 use crate::config::Config;
+use crate::lane::Stream;
 use crate::location::{Location, Place};
 use crate::{Actions, Ftl, Plant};
 

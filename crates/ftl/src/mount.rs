@@ -11,7 +11,7 @@ use sim::Time;
 
 use crate::Ftl;
 use crate::blocks::Use;
-use crate::collect::Stream;
+use crate::lane::Stream;
 use crate::location::{Location, Place};
 use crate::map_cache::MapCache;
 use crate::sequence::Sequence;

@@ -3,8 +3,8 @@
 use media::{Action, Class, Move, Op, OpId, ProgramOp, SECTOR, Status, Tag};
 
 use crate::buffer::{Holds, NIL, Owner};
-use crate::collect::Room;
 use crate::command::Kind;
+use crate::lane::Room;
 use crate::location::{Location, Place};
 use crate::read::{Part, sector_mask};
 use crate::{Actions, Ftl, SYSTEM_SLOTS};

@@ -1,0 +1,116 @@
+//! Blocks emptied, erased and retired.
+
+use media::{Action, BlockAddr, Class, EraseOp, OpId, PlaneMask, Status};
+
+use crate::blocks::Use;
+use crate::command::Kind;
+use crate::location::{Location, Place};
+use crate::{Actions, Ftl};
+
+impl Ftl {
+    /// The last valid unit of `block` was superseded.
+    pub(crate) fn emptied(&mut self, block: u32) {
+        let lane = self.layout.lane_of(block) as usize;
+        let being_read = self.lanes[lane].job.is_some_and(|j| j.block == block);
+        if self.blocks.usage(block) == Use::Victim && !being_read && !self.empty.iter().any(|(b, _)| *b == block) {
+            self.empty.push((block, self.sequence.next() - 1));
+        }
+    }
+
+    /// A read of `block` ended.
+    #[inline]
+    pub(crate) fn unpin(&mut self, block: u32, out: &mut Actions) {
+        if self.blocks.unpin(block) == 0 && !self.empty.is_empty() {
+            self.erase_empty(out);
+        }
+    }
+
+    /// The copy whose source is at `home` is issued or dropped.
+    #[inline]
+    pub(crate) fn unpin_home(&mut self, home: Location, out: &mut Actions) {
+        if let Place::Flash(physical) = home.place(self.slots.count()) {
+            self.unpin(self.layout.block_of(physical), out);
+        }
+    }
+
+    /// Erases the empty victims that nothing holds any more.
+    pub(crate) fn erase_empty(&mut self, out: &mut Actions) {
+        let mut i = 0;
+        while i < self.empty.len() {
+            let (block, waits) = self.empty[i];
+            let trims = self.blocks.trimmed(block);
+            let durable = trims == 0 || self.journal.want(trims);
+            if self.sequence.oldest() > waits && self.blocks.pins(block) == 0 && durable {
+                self.empty.swap_remove(i);
+                self.erase(block, out);
+            } else {
+                i += 1;
+            }
+        }
+    }
+
+    pub(crate) fn erase(&mut self, block: u32, out: &mut Actions) {
+        assert_eq!(self.blocks.valid(block), 0, "block {block} is erased with valid units in it");
+        self.blocks.set_usage(block, Use::Erasing);
+        for (position, mask) in self.blocks.take_failing(block) {
+            self.retire(block, position, mask, out);
+        }
+        let mut erases = 0;
+        for position in 0..self.layout.per_row {
+            let mut at = self.layout.block_at(block, position);
+            at.planes = PlaneMask(at.planes.0 & !self.blocks.hole(block, position));
+            if at.planes.0 == 0 {
+                continue;
+            }
+            let id = self.start_operation(Kind::Erase, block);
+            self.operations[id].logical = position;
+            out.actions.push(Action::Erase(EraseOp { id, block: at, class: Class::Collection }));
+            erases += 1;
+        }
+        self.blocks.set_erasing(block, erases);
+        if erases == 0 {
+            self.erased(block, out);
+        }
+    }
+
+    pub(crate) fn retire(&mut self, block: u32, position: u32, mask: u16, out: &mut Actions) {
+        self.blocks.add_hole(block, position, mask);
+        let at = self.layout.block_at(block, position);
+        out.actions.push(Action::Retire(BlockAddr { planes: PlaneMask(mask), ..at }));
+    }
+
+    pub(crate) fn erase_done(&mut self, id: OpId, status: Status, out: &mut Actions) {
+        let operation = self.operations.end(id);
+        let (block, position) = (operation.subject, operation.logical);
+        if status != Status::Ok {
+            self.stats.failures += 1;
+            let planes = self.layout.block_at(block, position).planes.0 & !self.blocks.hole(block, position);
+            self.retire(block, position, planes, out);
+        }
+        if self.blocks.end_erase(block) == 0 {
+            self.erased(block, out);
+            self.pump(out);
+        }
+    }
+
+    /// `block` is erased on all its planes that are left.
+    pub(crate) fn erased(&mut self, block: u32, out: &mut Actions) {
+        self.stats.erases += 1;
+        let lane = self.layout.lane_of(block);
+        self.blocks.set_erases(block, self.blocks.erases(block) + 1);
+        self.blocks.set_trimmed(block, 0);
+        let slc = self.is_slc(block);
+        let l = &mut self.lanes[lane as usize];
+        l.draining -= 1;
+        l.desperate = false;
+        if self.blocks.usable_planes(&self.layout, block) == 0 {
+            self.blocks.set_usage(block, Use::Bad);
+        } else {
+            self.blocks.set_usage(block, Use::Free);
+            l.add_free(block, slc);
+        }
+        self.host_stalled = false;
+        self.level_wear(lane);
+        self.collect(lane, out);
+    }
+}

@@ -1,0 +1,299 @@
+//! Lanes: what allocates by itself. Blocks opened, filled and closed.
+
+use media::{OpId, PageAddr, PlaneMask};
+
+use crate::blocks::Use;
+use crate::{Ftl, journal};
+
+/// What a block is opened for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Stream {
+    Host,
+    Copy,
+    Slc,
+}
+
+/// An open block: programs `next..end` of it are to come.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Front {
+    pub(crate) block: u32,
+    pub(crate) next: u32,
+    pub(crate) end: u32,
+}
+
+/// A place for one program.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Room {
+    pub lane: u32,
+    pub block: u32,
+    pub program: u32,
+    /// First unit of the program, whatever planes are missing.
+    pub unit: u32,
+    /// Units that fit.
+    pub units: u32,
+    pub page: PageAddr,
+}
+
+/// A block being read for its valid units: programs before `cursor` have been.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Job {
+    pub(crate) block: u32,
+    pub(crate) cursor: u32,
+    pub(crate) end: u32,
+}
+
+/// What allocates and collects by itself.
+pub(crate) struct Lane {
+    pub(crate) free: Vec<u32>,
+    pub(crate) slc_free: Vec<u32>,
+    /// SLC blocks in the order in which they were filled.
+    pub(crate) slc_closed: std::collections::VecDeque<u32>,
+    pub(crate) fronts: [Option<Front>; 3],
+    pub(crate) job: Option<Job>,
+    /// Slots read, to be programmed.
+    pub(crate) pending: Vec<u32>,
+    /// Units being read, pending or being programmed.
+    pub(crate) in_flight: u32,
+    pub(crate) quota: u32,
+    /// Reads of collection under way.
+    pub(crate) reading: u32,
+    /// Blocks collected whose erase has not ended.
+    pub(crate) draining: u32,
+    /// The policy's choice, until it is taken.
+    pub(crate) chosen: Option<u32>,
+    /// Blocks to be collected whatever the policy says.
+    pub(crate) forced: Vec<u32>,
+    /// Failed programs that wait for room.
+    pub(crate) retry: Vec<OpId>,
+    /// It may use what it otherwise sets aside.
+    pub(crate) desperate: bool,
+    /// Programs of blocks reopened at the mount that were done before: block and program.
+    pub(crate) ahead: Vec<(u32, u32)>,
+    /// Erases since wear was looked at.
+    pub(crate) since_wear: u32,
+}
+
+impl Lane {
+    pub(crate) fn new(quota: u32) -> Lane {
+        Lane {
+            free: Vec::new(),
+            slc_free: Vec::new(),
+            slc_closed: std::collections::VecDeque::new(),
+            fronts: [None; 3],
+            job: None,
+            pending: Vec::with_capacity(quota as usize),
+            in_flight: 0,
+            quota,
+            reading: 0,
+            draining: 0,
+            chosen: None,
+            forced: Vec::new(),
+            retry: Vec::new(),
+            desperate: false,
+            ahead: Vec::new(),
+            since_wear: 0,
+        }
+    }
+
+    pub(crate) fn add_free(&mut self, block: u32, slc: bool) {
+        if slc { self.slc_free.push(block) } else { self.free.push(block) }
+    }
+
+    pub(crate) fn add_closed_slc(&mut self, block: u32) {
+        self.slc_closed.push_back(block);
+    }
+
+    pub(crate) fn force(&mut self, block: u32) {
+        self.forced.push(block);
+    }
+
+    /// Opens `block` from program `next` on for `stream`, unless that has one; programs in `ahead` are done already.
+    pub(crate) fn reopen(&mut self, stream: Stream, block: u32, next: u32, end: u32, ahead: &[u32]) -> bool {
+        let front = &mut self.fronts[stream as usize];
+        if front.is_some() {
+            return false;
+        }
+        *front = Some(Front { block, next, end });
+        self.ahead.extend(ahead.iter().map(|program| (block, *program)));
+        true
+    }
+}
+
+/// Free blocks that host writes leave to collection.
+pub(crate) const RESERVE: usize = 1;
+
+impl Ftl {
+    /// True if `block` holds one bit a cell.
+    #[inline]
+    pub(crate) fn is_slc(&self, block: u32) -> bool {
+        self.config.slc.is_some_and(|slc| block % self.layout.blocks < slc.blocks)
+    }
+
+    /// Programs a block of this kind takes.
+    pub(crate) fn programs_of(&self, block: u32) -> u32 {
+        match self.config.slc {
+            Some(slc) if self.is_slc(block) => self.layout.pages / slc.bits * self.layout.per_row,
+            _ => self.layout.block_programs,
+        }
+    }
+
+    /// Room for a program of the host, in the next lane that has some.
+    pub(crate) fn host_room(&mut self) -> Option<Room> {
+        for _ in 0..self.layout.lanes {
+            let lane = self.next_lane;
+            self.next_lane = if lane + 1 == self.layout.lanes { 0 } else { lane + 1 };
+            if self.config.slc.is_some()
+                && let Some(room) = self.room(lane, Stream::Slc)
+            {
+                return Some(room);
+            }
+            let separate = self.config.collection.separate;
+            let stream = if separate { Stream::Host } else { Stream::Copy };
+            let l = &self.lanes[lane as usize];
+            // A block shared with copies, opened for them as the last free one, is theirs.
+            let open = l.fronts[stream as usize].is_some() && (separate || l.free.len() >= RESERVE);
+            if (open || l.free.len() > RESERVE)
+                && let Some(room) = self.room(lane, stream)
+            {
+                return Some(room);
+            }
+        }
+        None
+    }
+
+    /// Room for copies in `lane`: the last programs of the last block are left to the journal of trims, for which an
+    /// erase may wait.
+    pub(crate) fn copy_room(&mut self, lane: u32) -> Option<Room> {
+        let l = &self.lanes[lane as usize];
+        if l.free.is_empty() {
+            let left = l.fronts[Stream::Copy as usize].map_or(0, |front| front.end - front.next);
+            if left <= self.journal_programs() && left > 0 {
+                return None;
+            }
+        }
+        self.room(lane, Stream::Copy)
+    }
+
+    /// Programs set aside for pages of the journal: one for trims that may come, more for those that it does not tell of
+    /// yet.
+    pub(crate) fn journal_programs(&self) -> u32 {
+        if self.journal.all_durable() {
+            return 1;
+        }
+        let all = journal::units(&self.config).div_ceil(self.layout.program_units);
+        all.min(self.layout.block_programs / 6).max(1)
+    }
+
+    /// Room for a program in `lane`; opens a block if need be. `None` if there is none to open.
+    #[inline]
+    pub(crate) fn room(&mut self, lane: u32, stream: Stream) -> Option<Room> {
+        loop {
+            let front = match self.lanes[lane as usize].fronts[stream as usize] {
+                Some(front) => front,
+                None => self.open(lane, stream)?,
+            };
+            let Front { block, next: program, end } = front;
+            let next = (program + 1 < end).then_some(Front { block, next: program + 1, end });
+            self.lanes[lane as usize].fronts[stream as usize] = next;
+            let mut page = self.layout.page(block, program);
+            let hole = self.blocks.hole(block, program % self.layout.per_row);
+            page.planes = PlaneMask(page.planes.0 & !hole);
+            let room = Room {
+                lane,
+                block,
+                program,
+                unit: self.layout.unit_of(block, program),
+                units: page.planes.count() * self.layout.page_units,
+                page,
+            };
+            let used = room.units > 0 && !self.done_before(lane, block, program);
+            if next.is_none() {
+                // Not closed before its last program is done.
+                self.blocks.set_usage(block, Use::Full);
+                if !used {
+                    self.close_if_written(block);
+                }
+            }
+            if used {
+                return Some(room);
+            }
+        }
+    }
+
+    /// True if this program was done before the mount.
+    #[inline]
+    pub(crate) fn done_before(&mut self, lane: u32, block: u32, program: u32) -> bool {
+        let ahead = &mut self.lanes[lane as usize].ahead;
+        if ahead.is_empty() {
+            return false;
+        }
+        match ahead.iter().position(|done| *done == (block, program)) {
+            Some(at) => {
+                ahead.swap_remove(at);
+                true
+            }
+            None => false,
+        }
+    }
+
+    #[cold]
+    pub(crate) fn open(&mut self, lane: u32, stream: Stream) -> Option<Front> {
+        let l = &mut self.lanes[lane as usize];
+        let slc = stream == Stream::Slc;
+        let free = if slc { &mut l.slc_free } else { &mut l.free };
+        let at = if self.config.wear.dynamic {
+            (0..free.len()).min_by_key(|i| self.blocks.erases(free[*i]))?
+        } else if free.is_empty() {
+            return None;
+        } else {
+            0
+        };
+        // Order does not matter where the least worn is taken; else the block freed longest ago is.
+        let block = if self.config.wear.dynamic { free.swap_remove(at) } else { free.remove(at) };
+        debug_assert_eq!(self.blocks.usage(block), Use::Free);
+        debug_assert_eq!(self.blocks.valid(block), 0);
+        self.blocks.set_usage(block, Use::Open);
+        let front = Front { block, next: 0, end: self.programs_of(block) };
+        self.lanes[lane as usize].fronts[stream as usize] = Some(front);
+        self.short_lanes.push(lane);
+        Some(front)
+    }
+
+    /// A program in `block` is done.
+    pub(crate) fn written(&mut self, block: u32) {
+        if self.blocks.end_write(block) == 0 {
+            self.close_if_written(block);
+        }
+    }
+
+    pub(crate) fn close_if_written(&mut self, block: u32) {
+        if self.blocks.usage(block) != Use::Full || self.blocks.writes(block) > 0 {
+            return;
+        }
+        self.blocks.close(block, self.sequence.next());
+        let lane = self.layout.lane_of(block) as usize;
+        if self.blocks.is_failing(block) {
+            self.lanes[lane].forced.push(block);
+        }
+        if self.is_slc(block) {
+            self.lanes[lane].slc_closed.push_back(block);
+            // Only folding takes it, in its turn.
+            self.blocks.withhold(block);
+        }
+    }
+
+    /// No further program goes into `block`.
+    pub(crate) fn abandon(&mut self, block: u32) {
+        let lane = self.layout.lane_of(block) as usize;
+        for front in &mut self.lanes[lane].fronts {
+            if front.is_some_and(|f| f.block == block) {
+                *front = None;
+                self.blocks.set_usage(block, Use::Full);
+                return;
+            }
+        }
+        if self.blocks.usage(block) == Use::Closed {
+            self.lanes[lane].forced.push(block);
+        }
+    }
+}

@@ -1,0 +1,183 @@
+//! Which block is collected next, and whether collecting it can be finished.
+
+use crate::Ftl;
+use crate::blocks::{Blocks, Use};
+use crate::config::Policy;
+use crate::lane::{Job, RESERVE, Stream};
+
+impl Ftl {
+    /// The block that `lane` should collect now, if any.
+    pub(crate) fn next_victim(&mut self, lane: u32) -> Option<u32> {
+        let l = &self.lanes[lane as usize];
+        if l.free.is_empty() && l.draining > 0 {
+            // The last room belongs to the block that is being emptied, and to what its erase waits for.
+            return None;
+        }
+        let l = &mut self.lanes[lane as usize];
+        if let Some(block) = l.forced.pop() {
+            if self.blocks.usage(block) == Use::Closed && self.fits(lane, block) {
+                return Some(block);
+            }
+            if self.blocks.usage(block) == Use::Closed {
+                self.lanes[lane as usize].forced.insert(0, block);
+            }
+        }
+        let l = &self.lanes[lane as usize];
+        if l.free.len() + l.draining as usize <= self.config.collection.start as usize
+            && let Some(block) = self.gainful(lane)
+        {
+            return Some(block);
+        }
+        // Folding takes room without making any, so it comes after.
+        let (slc, l) = (self.config.slc?, &self.lanes[lane as usize]);
+        let block = l.slc_closed.front().copied()?;
+        let due = l.slc_free.len() <= slc.fold as usize && l.free.len() > RESERVE;
+        if !due || !self.fits(lane, block) {
+            return None;
+        }
+        Some(block)
+    }
+
+    /// The policy's victim; where collecting that one would gain nothing or not fit, the one with the fewest valid
+    /// units.
+    pub(crate) fn gainful(&mut self, lane: u32) -> Option<u32> {
+        // A choice stands until it is taken: were it made anew whenever it does not fit, the fuller ones would never be.
+        let stands = |block: &u32| self.blocks.usage(*block) == Use::Closed;
+        let chosen = match self.lanes[lane as usize].chosen.filter(stands) {
+            Some(chosen) => chosen,
+            None => self.choose(lane)?,
+        };
+        self.lanes[lane as usize].chosen = Some(chosen);
+        if self.gains(chosen) && self.fits(lane, chosen) {
+            self.lanes[lane as usize].chosen = None;
+            return Some(chosen);
+        }
+        // What is under way will make room: the policy's choice is worth waiting for.
+        let l = &self.lanes[lane as usize];
+        if (l.in_flight > 0 || l.draining > 0) && !l.desperate {
+            return None;
+        }
+        self.least_valid(lane).filter(|block| self.gains(*block) && self.fits(lane, *block))
+    }
+
+    pub(crate) fn gains(&self, block: u32) -> bool {
+        self.blocks.valid(block) < self.programs_of(block) * self.layout.program_units
+    }
+
+    /// The collectable block with the fewest valid units.
+    pub(crate) fn least_valid(&self, lane: u32) -> Option<u32> {
+        let ranks = self.blocks.ranks(&self.layout, lane);
+        let least = ranks.iter().copied().min().filter(|rank| Blocks::collectable(*rank))?;
+        Some(lane * self.layout.blocks + ranks.iter().position(|rank| *rank == least)? as u32)
+    }
+
+    /// True if what is valid in `block`, and all that is on its way, fits into the open block and the free ones:
+    /// collection never starts what it may be unable to finish.
+    pub(crate) fn fits(&self, lane: u32, block: u32) -> bool {
+        let needed = self.blocks.valid(block) + self.lanes[lane as usize].in_flight;
+        if needed == 0 {
+            return true;
+        }
+        let l = &self.lanes[lane as usize];
+        // Set aside, unless this is the last way out: a program in part at the end of a job, what a power cut may spoil.
+        // And pages of the journal of trims, which may have to go where copies go.
+        let mut programs = 0;
+        if !l.desperate {
+            let spoilt = l.quota / self.layout.program_units;
+            programs = (2 + spoilt).min(self.layout.block_programs / 3);
+        }
+        programs += self.journal_programs();
+        let mut room = -i64::from(programs * self.layout.program_units);
+        if let Some(front) = l.fronts[Stream::Copy as usize] {
+            room += self.capacity(front.block, front.end - front.next);
+        }
+        for free in &l.free {
+            if room >= i64::from(needed) {
+                break;
+            }
+            room += self.capacity(*free, self.layout.block_programs);
+        }
+        i64::from(needed.next_multiple_of(self.layout.program_units)) <= room
+    }
+
+    /// Units that `programs` programs of `block` hold, those on planes that are lost left out.
+    pub(crate) fn capacity(&self, block: u32, programs: u32) -> i64 {
+        let planes = self.blocks.usable_planes(&self.layout, block);
+        i64::from(programs / self.layout.per_row) * i64::from(planes * self.layout.page_units)
+    }
+
+    pub(crate) fn choose(&mut self, lane: u32) -> Option<u32> {
+        let first = lane * self.layout.blocks;
+        let ranks = self.blocks.ranks(&self.layout, lane);
+        let collectable = || ranks.iter().enumerate().filter(|(_, rank)| Blocks::collectable(**rank));
+        let at = match self.config.collection.policy {
+            Policy::Greedy => return self.least_valid(lane),
+            Policy::Fifo => collectable().map(|(i, _)| i).min_by_key(|i| self.blocks.closed_at(first + *i as u32))?,
+            Policy::CostBenefit => {
+                let (now, whole) = (self.sequence.next(), u64::from(self.layout.block_units));
+                let benefit = |i: usize| {
+                    let (valid, age) = (u64::from(ranks[i]), now - self.blocks.closed_at(first + i as u32));
+                    // (1 - u) x age / 2u, as whole numbers to the same scale; an empty block is the best there is.
+                    if valid == 0 {
+                        u128::MAX
+                    } else {
+                        ((u128::from(whole - valid.min(whole)) * u128::from(age)) << 32) / u128::from(2 * valid)
+                    }
+                };
+                collectable().map(|(i, _)| i).max_by_key(|i| (benefit(*i), std::cmp::Reverse(*i)))?
+            }
+            Policy::Choices(choices) => {
+                let mut best: Option<usize> = None;
+                let mut tries = 0;
+                let mut drawn = 0;
+                while drawn < choices && tries < 64 * choices {
+                    tries += 1;
+                    let i = self.rng.below(ranks.len() as u64) as usize;
+                    if Blocks::collectable(ranks[i]) {
+                        drawn += 1;
+                        best = if best.is_some_and(|b| ranks[b] <= ranks[i]) { best } else { Some(i) };
+                    }
+                }
+                // Hardly anything is closed: look at all of it.
+                match best {
+                    Some(best) => best,
+                    None => collectable().min_by_key(|(_, rank)| **rank)?.0,
+                }
+            }
+        };
+        Some(first + at as u32)
+    }
+
+    pub(crate) fn start_job(&mut self, lane: u32, block: u32) {
+        self.blocks.set_usage(block, Use::Victim);
+        self.stats.victims += 1;
+        self.stats.victim_units += u64::from(self.blocks.valid(block));
+        let (end, slc) = (self.programs_of(block), self.is_slc(block));
+        let l = &mut self.lanes[lane as usize];
+        if slc {
+            l.slc_closed.retain(|closed| *closed != block);
+        }
+        l.draining += 1;
+        l.job = Some(Job { block, cursor: 0, end });
+    }
+
+    /// Static wear levelling: what lies in the least worn block never moves by itself, so it is moved.
+    pub(crate) fn level_wear(&mut self, lane: u32) {
+        let Some(threshold) = self.config.wear.static_threshold else { return };
+        let l = &mut self.lanes[lane as usize];
+        l.since_wear += 1;
+        if l.since_wear < 16 || !l.forced.is_empty() {
+            return;
+        }
+        l.since_wear = 0;
+        let from = lane * self.layout.blocks;
+        let closed = |b: &u32| self.blocks.usage(*b) == Use::Closed && !self.is_slc(*b);
+        let least = (from..from + self.layout.blocks).filter(closed).min_by_key(|b| self.blocks.erases(*b));
+        let most = (from..from + self.layout.blocks).map(|b| self.blocks.erases(b)).max();
+        if let (Some(least), Some(most)) = (least, most)
+            && most - self.blocks.erases(least) > threshold
+        {
+            self.lanes[lane as usize].forced.push(least);
+        }
+    }
+}
