@@ -49,8 +49,9 @@ cat >BENCH.md <<TABLE
 # Instructions a request
 
 Written by \`make bench\` (\`bench/instructions.sh\`): callgrind's count, seed 1, 32 outstanding requests of 4 KiB on
-\`mqsim-ideal-map\` with $scaled: the difference of two runs over the difference of their requests. Writes begin in the analytic steady state, with a write cache of 2 MiB, and
-include their share of garbage collection.
+\`mqsim-ideal-map\` with \`$scaled\`: the difference of
+two runs over the difference of their requests. Writes begin in the analytic steady state, with a write cache of 2 MiB,
+and include their share of garbage collection.
 
 | request | mapping unit | instructions | requests of the runs |
 | --- | --- | ---: | --- |

@@ -167,11 +167,18 @@ impl Ftl {
         let l = &self.lanes[lane as usize];
         if l.free.is_empty() {
             let left = l.fronts[Stream::Copy as usize].map_or(0, |front| front.end - front.next);
-            if left <= self.journal_programs() && left > 0 {
+            if left <= self.journal_programs() && left > 0 && !(l.desperate && self.is_erasable(lane)) {
                 return None;
             }
         }
         self.room(lane, Stream::Copy)
+    }
+
+    /// True if the blocks being emptied in `lane` wait for no trim to become durable: the last programs may go into
+    /// emptying them, as their erase needs no page of the journal.
+    fn is_erasable(&self, lane: u32) -> bool {
+        let mut blocks = lane * self.layout.blocks..(lane + 1) * self.layout.blocks;
+        blocks.all(|b| self.blocks.usage(b) != Use::Victim || self.journal.is_durable(self.blocks.trimmed(b)))
     }
 
     /// Programs set aside for pages of the journal: one for trims that may come, more for those that it does not tell of

@@ -86,7 +86,9 @@ impl Ftl {
             let spoilt = l.quota / self.layout.program_units;
             programs = (2 + spoilt).min(self.layout.block_programs / 3);
         }
-        programs += self.journal_programs();
+        if !(l.desperate && self.journal.is_durable(self.blocks.trimmed(block))) {
+            programs += self.journal_programs();
+        }
         let mut room = -i64::from(programs * self.layout.program_units);
         if let Some(front) = l.fronts[Stream::Copy as usize] {
             room += self.capacity(front.block, front.end - front.next);

@@ -59,6 +59,9 @@ pub enum PrepareError {
     NoSpace,
 }
 
+/// Raised whenever the same settings prepare another drive than before, so that older ones on disk are not taken.
+const PREPARED_VERSION: u32 = 2;
+
 /// How a drive was prepared.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Prepared {
@@ -94,7 +97,7 @@ pub fn prepare(
             PayloadKind::Bytes => "bytes",
         };
         let of = format!(
-            "{}\n{preparation}\n{}\n{payload}\n{}",
+            "{}\n{preparation}\n{}\n{payload}\n{PREPARED_VERSION}\n{}",
             system.hash_of(&["flash", "ftl", "device"]),
             streams.seed(),
             env!("CARGO_PKG_VERSION")
