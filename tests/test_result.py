@@ -13,7 +13,7 @@ import pytest
 from syrupy.assertion import SnapshotAssertion
 
 import nandram
-from conftest import TINY, TWO_JOBS
+from conftest import DATA, TINY, TWO_JOBS
 from nandram import plots
 
 
@@ -130,8 +130,9 @@ def test_frames(result: nandram.Result) -> None:
 
 
 def test_repr(result: nandram.Result, snapshot: SnapshotAssertion) -> None:
-    assert repr(result) == snapshot
-    assert result._repr_html_() == snapshot
+    # Where the checkout lies is no part of the answer.
+    assert repr(result).replace(f"{DATA}/", "") == snapshot
+    assert result._repr_html_().replace(f"{DATA}/", "") == snapshot
 
 
 def test_written_and_read_again(result: nandram.Result, tmp_path: Path) -> None:
