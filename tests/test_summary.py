@@ -1,5 +1,6 @@
 """What a run writes: fio's names, the same bytes every time, a timeline that viewers take."""
 
+import hashlib
 import json
 import os
 import subprocess
@@ -9,7 +10,7 @@ from typing import Any
 import pytest
 
 import nandram
-from conftest import TINY, TWO_JOBS
+from conftest import DATA, TINY, TWO_JOBS
 
 PERCENTS = "1 5 10 20 30 40 50 60 70 80 90 95 99 99.5 99.9 99.95 99.99".split()
 
@@ -32,6 +33,13 @@ def test_the_same_seed_gives_the_same_bytes() -> None:
         texts.append(subprocess.run(command, check=True, capture_output=True, env=environment).stdout)
     assert len(texts[0]) > 1_000_000
     assert texts[0] == texts[1] == texts[2]
+
+
+def test_a_summary_is_the_same_in_debug_and_release() -> None:
+    """This module is a release build; Rust's test of the same pin, `same_bytes.rs`, runs in a debug build."""
+    result = nandram.run(TINY, str(DATA / "same-bytes.fio"), precondition="steady", cache=None)
+    pinned = (DATA / "same-bytes.sha256").read_text(encoding="ascii").strip()
+    assert hashlib.sha256(result.summary_json.encode()).hexdigest() == pinned
 
 
 def test_another_seed_gives_other_numbers(played: nandram.Result) -> None:
