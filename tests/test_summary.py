@@ -1,10 +1,12 @@
 """What a run writes: fio's names, the same bytes every time, a timeline that viewers take."""
 
+import errno
 import hashlib
 import json
 import os
 import subprocess
 import sys
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -81,6 +83,24 @@ def test_fio_s_numbers_fit_together(played: nandram.Result) -> None:
     assert values[-1] <= read["clat_ns"]["max"]
     mean = read["slat_ns"]["mean"] + read["clat_ns"]["mean"]
     assert read["lat_ns"]["mean"] == pytest.approx(mean, rel=1e-9)
+
+
+def test_shares_of_a_group_add_up(tmp_path: Path) -> None:
+    job = tmp_path / "shares.fio"
+    job.write_text("[global]\nrw=randread\nbs=4k\nnumber_ios=500\n[one]\niodepth=1\n[two]\niodepth=3\n")
+    jobs = nandram.run(TINY, job, precondition="fill", cache=None, warm_up="keep").summary["jobs"]
+    shares = [each["read"]["bw_agg"] for each in jobs]
+    assert sum(shares) == pytest.approx(100)
+    assert shares[0] < shares[1]
+
+
+def test_a_failed_read_is_told_as_fio_tells_it(tmp_path: Path) -> None:
+    job = tmp_path / "failing.fio"
+    job.write_text("[reads]\nrw=randread\nbs=4k\nnumber_ios=200\n")
+    changes = {"flash.failures.read": 0.5}
+    [found] = nandram.run(TINY, job, precondition="fill", cache=None, set=changes).summary["jobs"]
+    assert 0 < found["total_err"] < 200
+    assert found["error"] == found["first_error"] == errno.EIO
 
 
 def test_the_timeline_conforms_to_the_trace_event_format(played: nandram.Result) -> None:

@@ -287,7 +287,8 @@ impl Ftl {
         let operation = self.operations.end(id);
         let t = operation.subject;
         if status != Status::Ok {
-            // Its entries are rebuilt from the spare areas of the blocks, as a mount does it; then it is written anew.
+            // Its entries are rebuilt from the spare areas of the blocks, as a mount does it (what those reads cost is
+            // not counted); then it is written anew.
             self.stats.failures += 1;
         }
         self.cache().insert(t, operation.mask != 0 || status != Status::Ok);

@@ -143,6 +143,8 @@ pub struct Recorder {
     ends: Time,
     /// First and last time at which anything was measured, a job.
     spans: Vec<Option<(Time, Time)>>,
+    /// How the first request of a job that ended badly ended.
+    first_errors: Vec<Option<Status>>,
 }
 
 impl Recorder {
@@ -154,6 +156,7 @@ impl Recorder {
             index: 0,
             ends: FIRST_WINDOW,
             spans: vec![None; jobs],
+            first_errors: vec![None; jobs],
         }
     }
 
@@ -174,6 +177,9 @@ impl Recorder {
         }
         if let Some((_, last)) = &mut self.spans[io.job as usize] {
             *last = io.at;
+        }
+        if io.status != Status::Ok {
+            self.first_errors[io.job as usize].get_or_insert(io.status);
         }
         let series = &mut self.jobs[io.job as usize][Direction::of(io.op) as usize];
         let open = series.open.get_or_insert_default();
@@ -281,6 +287,11 @@ impl Recorder {
             totals.latencies.total.merge_compact(&window.total);
         }
         totals
+    }
+
+    /// How the first request of `job` that ended badly ended, warm-up included.
+    pub fn first_error(&self, job: usize) -> Option<Status> {
+        self.first_errors[job]
     }
 
     /// Time from `job`'s first request to its last end, what lies before `from` left out.

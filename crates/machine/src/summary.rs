@@ -1,6 +1,7 @@
 //! A run in JSON: the jobs as fio's JSON has them, so that its tools read them, and beside them what only a simulator
 //! knows.
 
+use media::Status;
 use serde_json::{Map, Value, json};
 use sim::{Histogram, Time};
 
@@ -32,8 +33,24 @@ fn spread(h: &Histogram, percentiles: bool) -> Value {
     all
 }
 
-/// Requests and bytes over `runtime`, as fio's `read` and `write` sections have it.
-fn direction(totals: &Totals, runtime: Time, points: &[crate::record::Point]) -> Value {
+/// The Linux error number that a program sees.
+fn errno(status: Option<Status>) -> u32 {
+    match status {
+        None | Some(Status::Ok) => 0,
+        Some(Status::Uncorrectable | Status::Failed) => 5,
+        Some(Status::NoSpace) => 28,
+    }
+}
+
+/// Bytes a second of `job` in `direction`.
+fn bytes_s(outcome: &Outcome, job: usize, direction: Direction) -> f64 {
+    let seconds = outcome.recorder.runtime(job, outcome.warm_up).secs_f64();
+    let bytes = outcome.recorder.totals(job, direction, outcome.warm_up).bytes;
+    if seconds > 0.0 { bytes as f64 / seconds } else { 0.0 }
+}
+
+/// Requests and bytes over `runtime`, `group_bytes_s` of all jobs that ran with it, as fio's `read` and `write` sections have it.
+fn direction(totals: &Totals, runtime: Time, group_bytes_s: f64, points: &[crate::record::Point]) -> Value {
     let seconds = runtime.secs_f64();
     let rate = |n: u64| if seconds > 0.0 { n as f64 / seconds } else { 0.0 };
     let bandwidths: Vec<f64> = points.iter().map(|p| p.bytes as f64 / p.span.secs_f64() / 1024.0).collect();
@@ -60,7 +77,7 @@ fn direction(totals: &Totals, runtime: Time, points: &[crate::record::Point]) ->
         "lat_ns": spread(&totals.latencies.total, true),
         "bw_min": least(&bandwidths),
         "bw_max": most(&bandwidths),
-        "bw_agg": if totals.ios > 0 { 100.0 } else { 0.0 },
+        "bw_agg": if group_bytes_s > 0.0 { 100.0 * rate(totals.bytes) / group_bytes_s } else { 0.0 },
         "bw_mean": mean(&bandwidths),
         "bw_dev": deviation(&bandwidths),
         "bw_samples": points.len(),
@@ -84,21 +101,26 @@ fn job(outcome: &Outcome, number: usize) -> Value {
         let whole = all.len().saturating_sub(1);
         all.into_iter().take(whole).filter(|p| p.at > from && p.ios > 0).collect::<Vec<_>>()
     };
+    let group = |d: Direction| -> f64 {
+        let together = (0..outcome.jobs.len()).filter(|other| outcome.jobs[*other].group == info.group);
+        together.map(|other| bytes_s(outcome, other, d)).sum()
+    };
+    let error = errno(recorder.first_error(number));
     let options: Map<String, Value> = info.options.iter().map(|(k, v)| (k.clone(), json!(v))).collect();
     json!({
         "jobname": info.name,
         "groupid": info.group,
-        "error": 0,
+        "error": error,
         "eta": 0,
         "elapsed": outcome.end.ps().div_ceil(1_000_000_000_000),
         "job options": options,
-        "read": direction(&read, runtime, &points(Direction::Read)),
-        "write": direction(&write, runtime, &points(Direction::Write)),
-        "trim": direction(&trim, runtime, &points(Direction::Trim)),
+        "read": direction(&read, runtime, group(Direction::Read), &points(Direction::Read)),
+        "write": direction(&write, runtime, group(Direction::Write), &points(Direction::Write)),
+        "trim": direction(&trim, runtime, group(Direction::Trim), &points(Direction::Trim)),
         "sync": { "total_ios": sync.ios, "lat_ns": spread(&sync.latencies.total, true) },
         "job_runtime": (runtime.ps() + 500_000_000) / 1_000_000_000,
         "total_err": read.errors + write.errors + trim.errors + sync.errors,
-        "first_error": 0,
+        "first_error": error,
     })
 }
 
