@@ -43,6 +43,13 @@ pub enum Event {
     Issued(u16),
     /// The controller has read or written host memory.
     HostMemory(u32),
+    /// A step of a path that numbers its own.
+    Step {
+        /// Which step.
+        step: u8,
+        /// Of what: below 2^24.
+        of: u32,
+    },
 }
 
 /// What the path tells the world.
@@ -104,6 +111,10 @@ const HOST_LANE: u8 = device::LANES;
 const DOORBELL: Lane = Lane(HOST_LANE + host::LANES);
 const ISSUED: Lane = Lane(DOORBELL.0 + 1);
 const MEMORY: Lane = Lane(ISSUED.0 + 1);
+/// The first lane for [`Event::Step`].
+const STEP: Lane = Lane(MEMORY.0 + 1);
+/// Lanes of steps: a path uses as many as it has sources of events.
+const STEPS: u8 = 12;
 
 macro_rules! each {
     ($front:expr, $path:ident => $body:expr) => {
@@ -136,15 +147,12 @@ impl Front {
 
     /// Number of event lanes.
     pub const fn lanes() -> usize {
-        MEMORY.0 as usize + 1
+        (STEP.0 + STEPS) as usize
     }
 
     /// Rows of the timeline: part and name.
     pub fn tracks(&self) -> Vec<(String, String)> {
-        let (host, device) = each!(self, path => (path.host.tracks(), path.device.tracks()));
-        let link = LINK.map(str::to_owned).to_vec();
-        let parts = [("host", host), ("link", link), ("controller", device)];
-        parts.into_iter().flat_map(|(part, names)| names.into_iter().map(move |n| (part.to_owned(), n))).collect()
+        each!(self, path => path.tracks())
     }
 
     /// Busy time of every serial resource until `now`.
@@ -152,22 +160,18 @@ impl Front {
     /// # Panics
     /// If one was busy for longer than has passed: the model is broken.
     pub fn utilisation(&self, now: Time) -> Vec<Utilisation> {
-        let (host, device) = each!(self, path => (path.host.busy(now), path.device.busy(now)));
-        let link = LINK.into_iter().zip(self.link(now)).map(|(name, way)| (name.to_owned(), way.busy));
-        let host = host.into_iter().map(|(name, busy)| ("host", name, busy));
-        let link = link.map(|(name, busy)| ("link", name, busy));
-        let device = device.into_iter().map(|(name, busy)| ("controller", name, busy));
-        let all = host.chain(link).chain(device);
-        all.map(|(part, name, busy)| {
-            assert!(busy <= now, "{part} {name} busy for {busy} in {now}");
-            Utilisation { part, name, busy, elapsed: now }
-        })
-        .collect()
+        let all = each!(self, path => path.busy(now));
+        all.into_iter()
+            .map(|(part, name, busy)| {
+                assert!(busy <= now, "{part} {name} busy for {busy} in {now}");
+                Utilisation { part, name, busy, elapsed: now }
+            })
+            .collect()
     }
 
     /// What the link has carried: to the device, to the host.
     pub fn link(&self, now: Time) -> [link::Utilisation; 2] {
-        each!(self, path => path.link.utilisation(now))
+        each!(self, path => path.link(now))
     }
 
     /// Interrupts that the device has sent; zero where the driver polls.
@@ -177,7 +181,7 @@ impl Front {
 
     /// Requests that found their queue full when they came.
     pub fn waited(&self) -> u64 {
-        each!(self, path => path.host.waited())
+        each!(self, path => path.waited())
     }
 
     /// A request of `job`. `io` names it until it has completed: a dense number, free for reuse afterwards.
@@ -240,17 +244,29 @@ impl Front {
     /// counted stays. Events scheduled before must not be handed in any more. Returns the requests that will never
     /// complete, ascending.
     pub fn power_cut(&mut self, now: Time) -> Vec<u32> {
-        each!(self, path => {
-            path.link.power_cut(now);
-            path.device.power_cut(now);
-            path.power_cut();
-            path.host.power_cut(now)
-        })
+        each!(self, path => path.power_cut(now))
     }
 }
 
 /// Rows of the link on the timeline, by direction.
 const LINK: [&str; 2] = ["to device", "to host"];
+
+/// Rows of the timeline of a path with a [`link::Link`]: part and name.
+fn rows(host: Vec<String>, device: Vec<String>) -> Vec<(String, String)> {
+    let parts = [("host", host), ("link", LINK.map(str::to_owned).to_vec()), ("controller", device)];
+    parts.into_iter().flat_map(|(part, names)| names.into_iter().map(move |n| (part.to_owned(), n))).collect()
+}
+
+/// A serial resource of a path: its part, its name, its busy time.
+type Busy = (&'static str, String, Time);
+
+/// Busy times of a path with a [`link::Link`].
+fn busy(host: Vec<(String, Time)>, link: [link::Utilisation; 2], device: Vec<(String, Time)>) -> Vec<Busy> {
+    let host = host.into_iter().map(|(name, busy)| ("host", name, busy));
+    let link = LINK.into_iter().zip(link).map(|(name, way)| ("link", name.to_owned(), way.busy));
+    let device = device.into_iter().map(|(name, busy)| ("controller", name, busy));
+    host.chain(link).chain(device).collect()
+}
 
 /// A part's view of the world: its events and rows among those of the path.
 struct Part<'a, S> {

@@ -42,6 +42,7 @@ enum Kind {
     Doorbell,
     Issued,
     HostMemory,
+    Step,
 }
 
 /// Two halves of a word.
@@ -65,6 +66,10 @@ impl From<front::Event> for Event {
             front::Event::Doorbell { queue, cid } => (Kind::Doorbell, pair(queue, cid)),
             front::Event::Issued(slot) => (Kind::Issued, u32::from(slot)),
             front::Event::HostMemory(id) => (Kind::HostMemory, id),
+            front::Event::Step { step, of } => {
+                debug_assert!(of < 1 << 24, "step {step} of {of}");
+                (Kind::Step, u32::from(step) << 24 | of)
+            }
         };
         Event { kind, of }
     }
@@ -342,6 +347,7 @@ impl Machine {
             Kind::Doorbell => front::Event::Doorbell { queue: high, cid: low },
             Kind::Issued => front::Event::Issued(low),
             Kind::HostMemory => front::Event::HostMemory(of),
+            Kind::Step => front::Event::Step { step: (of >> 24) as u8, of: of & 0xff_ffff },
             Kind::Timer => {
                 self.timer = Time::MAX;
                 self.ftl.timer(now, &mut self.out);

@@ -6,14 +6,14 @@ use link::{Direction, Link};
 use media::{Op, Request, Status, Tag};
 use sim::{Schedule, Time, Track};
 
-use super::{DOORBELL, Event, FrontConfig, ISSUED, Output, Tracks, device_part, host_part, transfer};
+use super::{Busy, DOORBELL, Event, FrontConfig, ISSUED, Output, Tracks, busy, device_part, host_part, rows, transfer};
 
 /// Driver, host bus adapter, link and drive. A command's slot is its tag.
 #[derive(Clone, Debug)]
 pub struct Ahci {
-    pub(super) host: host::Ahci,
-    pub(super) link: Link,
-    pub(super) device: device::Sata,
+    host: host::Ahci,
+    link: Link,
+    device: device::Sata,
     tracks: Tracks,
     interrupts: u64,
     polling: bool,
@@ -38,7 +38,27 @@ impl Ahci {
         self.interrupts
     }
 
-    pub(super) fn power_cut(&mut self) {}
+    pub(super) fn tracks(&self) -> Vec<(String, String)> {
+        rows(self.host.tracks(), self.device.tracks())
+    }
+
+    pub(super) fn busy(&self, now: Time) -> Vec<Busy> {
+        busy(self.host.busy(now), self.link(now), self.device.busy(now))
+    }
+
+    pub(super) fn link(&self, now: Time) -> [link::Utilisation; 2] {
+        self.link.utilisation(now)
+    }
+
+    pub(super) fn waited(&self) -> u64 {
+        self.host.waited()
+    }
+
+    pub(super) fn power_cut(&mut self, now: Time) -> Vec<u32> {
+        self.link.power_cut(now);
+        self.device.power_cut(now);
+        self.host.power_cut(now)
+    }
 
     pub(super) fn submit(&mut self, now: Time, io: u32, job: u16, request: Request, s: &mut impl Schedule<Event>) {
         self.host.submit(io, job, request);
@@ -83,7 +103,7 @@ impl Ahci {
                 }
                 self.issue(now, s);
             }
-            Event::Device(device::Event::Coalesced { .. }) | Event::HostMemory(_) => {
+            Event::Device(device::Event::Coalesced { .. }) | Event::HostMemory(_) | Event::Step { .. } => {
                 unreachable!("{event:?} on a path without NVMe")
             }
         }

@@ -7,7 +7,7 @@ use link::{Direction, Link};
 use media::{Request, Status, Tag};
 use sim::{Schedule, Time};
 
-use super::{DOORBELL, Event, FrontConfig, MEMORY, Output, Tracks, device_part, host_part, transfer};
+use super::{Busy, DOORBELL, Event, FrontConfig, MEMORY, Output, Tracks, busy, device_part, host_part, rows, transfer};
 
 /// Driver, link and controller, the queues in the host's memory between them.
 #[derive(Clone, Debug)]
@@ -39,8 +39,27 @@ impl Nvme {
         self.device.interrupts_sent()
     }
 
-    pub(super) fn power_cut(&mut self) {
+    pub(super) fn tracks(&self) -> Vec<(String, String)> {
+        rows(self.host.tracks(), self.device.tracks())
+    }
+
+    pub(super) fn busy(&self, now: Time) -> Vec<Busy> {
+        busy(self.host.busy(now), self.link(now), self.device.busy(now))
+    }
+
+    pub(super) fn link(&self, now: Time) -> [link::Utilisation; 2] {
+        self.link.utilisation(now)
+    }
+
+    pub(super) fn waited(&self) -> u64 {
+        self.host.waited()
+    }
+
+    pub(super) fn power_cut(&mut self, now: Time) -> Vec<u32> {
+        self.link.power_cut(now);
+        self.device.power_cut(now);
         self.ringing = 0;
+        self.host.power_cut(now)
     }
 
     #[inline]

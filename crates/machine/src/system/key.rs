@@ -181,8 +181,8 @@ pub struct Key {
     pub kind: Kind,
     /// What it is where no file sets it.
     pub default: Fallback,
-    /// It has a meaning only where this other key is this word.
-    pub when: Option<(&'static str, &'static str)>,
+    /// It has a meaning only where this other key is one of these words.
+    pub when: Option<(&'static str, &'static [&'static str])>,
     /// What it means, in a sentence.
     pub help: &'static str,
 }
@@ -217,7 +217,9 @@ pub(super) trait FromValue: Sized {
 }
 
 /// The condition of a row that has one.
-pub(super) const fn first(when: &[(&'static str, &'static str)]) -> Option<(&'static str, &'static str)> {
+pub(super) const fn first(
+    when: &[(&'static str, &'static [&'static str])],
+) -> Option<(&'static str, &'static [&'static str])> {
     match when {
         [] => None,
         [first, ..] => Some(*first),
@@ -231,7 +233,7 @@ macro_rules! section {
         $struct:ident {
             $(
                 $name:literal $field:ident: $type:ty = $kind:expr, $default:expr, $help:literal
-                $(, when $key:literal is $word:literal)?;
+                $(, when $key:literal is $($word:literal)|+)?;
             )*
             $( $(#[$submeta:meta])* table $sub:ident: $subtype:ident; )*
         }
@@ -246,7 +248,7 @@ macro_rules! section {
         impl $struct {
             pub(super) fn keys(table: &mut Vec<$crate::system::key::Key>) {
                 $(table.push({
-                    const WHEN: &[(&str, &str)] = &[$( ($key, $word) )?];
+                    const WHEN: &[(&str, &[&str])] = &[$( ($key, &[$($word),+]) )?];
                     const ROW: $crate::system::key::Key = $crate::system::key::Key {
                         name: $name,
                         kind: $kind,

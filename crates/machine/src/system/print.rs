@@ -19,7 +19,9 @@ pub(super) fn print(system: &System) -> String {
             write!(out, "\n[{table}]\n").expect("a string takes all");
         }
         let line = match (setting.applies, key.when) {
-            (false, Some((other, word))) => format!("# {}: only where {other} is \"{word}\"", key.last()),
+            (false, Some((other, words))) => {
+                format!("# {}: only where {other} is {}", key.last(), alternatives(words))
+            }
             _ => {
                 let value = format!("{} = {}", key.last(), setting.value);
                 match comment(setting) {
@@ -35,6 +37,16 @@ pub(super) fn print(system: &System) -> String {
     let _ = write!(out, "\n# raw {}, user {}\n", size(system.raw_bytes), size(system.user_bytes));
     bases(system, &mut out);
     out
+}
+
+/// `"a", "b" or "c"`.
+pub(super) fn alternatives(words: &[&str]) -> String {
+    let quoted: Vec<String> = words.iter().map(|word| format!("\"{word}\"")).collect();
+    match quoted.split_last() {
+        Some((last, [])) => last.clone(),
+        Some((last, others)) => format!("{} or {last}", others.join(", ")),
+        None => unreachable!("a condition names a word"),
+    }
 }
 
 fn comment(setting: &Setting) -> String {

@@ -83,11 +83,12 @@ impl Resolver<'_> {
         let key = &keys()[row];
         let applies = self.applies(key);
         let given = self.given[row].as_ref();
-        if let (false, Some(given), Some((other, word))) = (applies, given, key.when) {
+        if let (false, Some(given), Some((other, words))) = (applies, given, key.when) {
             // Said by somebody who knew better, it is a mistake; left over from what is extended, it gives way.
             let chosen = self.given[self::row(other)].as_ref();
             if chosen.is_none_or(|chosen| chosen.layer <= given.layer) {
-                let why = format!("set where {other} is {}, expected only where it is \"{word}\"", self.value(other));
+                let words = super::print::alternatives(words);
+                let why = format!("set where {other} is {}, expected only where it is {words}", self.value(other));
                 return Err(SystemError::value(&given.place, key.name, why));
             }
         }
@@ -128,7 +129,10 @@ impl Resolver<'_> {
     }
 
     fn applies(&self, key: &Key) -> bool {
-        key.when.is_none_or(|(other, word)| self.applies(&keys()[row(other)]) && self.value(other) == Value::Word(word))
+        key.when.is_none_or(|(other, words)| {
+            let value = self.value(other);
+            self.applies(&keys()[row(other)]) && words.iter().any(|word| value == Value::Word(word))
+        })
     }
 
     fn default(&self, key: &Key) -> Choice {

@@ -85,9 +85,11 @@ mod tests {
             assert!(!TABLES.contains(key.name), "{} is a key and a table", key.name);
             assert!(key.help.ends_with('.'), "{}: the help is a sentence", key.name);
             assert!(key.kind.min <= key.kind.max, "{}: an empty range", key.name);
-            if let Some((other, word)) = key.when {
+            if let Some((other, words)) = key.when {
                 let other = &keys()[row(other)];
-                assert!(other.kind.words_of().contains(&word), "{} has no word \"{word}\"", other.name);
+                for word in words {
+                    assert!(other.kind.words_of().contains(word), "{} has no word \"{word}\"", other.name);
+                }
             }
         }
     }
