@@ -1,0 +1,256 @@
+//! What stands in the queues: commands and their completions.
+//!
+//! A submission entry, 64-bit words, bit 0 first:
+//!
+//! | word | bits | |
+//! | --- | --- | --- |
+//! | 0 | 0-15 | command id |
+//! | | 16-23 | opcode |
+//! | | 24-27 | extents |
+//! | | 28 | force unit access |
+//! | | 31 | phase |
+//! | | 32-63 | sector count |
+//! | 1 | | start sector |
+//! | 2... | 0-31 | extent: buffer index, in sectors of the data buffer |
+//! | | 32-63 | extent: sectors |
+//!
+//! With one extent, this is the entry of the paper (3.2): command id, opcode, start sector, sector count, buffer index.
+//! With several, it scatters and gathers over the data buffer.
+//!
+//! A completion entry is one word: bits 0-15 command id, 16-23 status, 31 phase.
+
+use std::fmt;
+
+/// Extents that an entry has room for at most: with them it is 64 bytes.
+pub const EXTENTS_MAX: usize = 6;
+
+/// The bit of an entry's first word that says in which round of the ring it was written: 1 in the first, then 0, 1, ...
+pub(crate) const PHASE: u64 = 1 << 31;
+
+/// Force unit access, in an entry's first word.
+const FUA: u64 = 1 << 28;
+
+/// What a command asks for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[repr(u8)]
+pub enum Opcode {
+    /// Data from the storage into the data buffer.
+    Read = 1,
+    /// Data from the data buffer into the storage.
+    Write = 2,
+    /// The sectors are no longer needed. Uses no buffer.
+    Trim = 3,
+    /// Everything completed so far must be durable. Uses no buffer and no sectors.
+    Flush = 4,
+    /// Administrative: one sector with the device's [`Identity`](crate::Identity) into the data buffer.
+    Identify = 5,
+}
+
+impl Opcode {
+    /// All of them.
+    pub const ALL: [Opcode; 5] = [Opcode::Read, Opcode::Write, Opcode::Trim, Opcode::Flush, Opcode::Identify];
+
+    /// The opcode of that number.
+    pub const fn from_code(code: u8) -> Option<Opcode> {
+        match code {
+            1 => Some(Opcode::Read),
+            2 => Some(Opcode::Write),
+            3 => Some(Opcode::Trim),
+            4 => Some(Opcode::Flush),
+            5 => Some(Opcode::Identify),
+            _ => None,
+        }
+    }
+
+    /// Whether the command's data go through the data buffer.
+    pub const fn has_data(self) -> bool {
+        matches!(self, Opcode::Read | Opcode::Write | Opcode::Identify)
+    }
+}
+
+/// How a command ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[repr(u8)]
+pub enum Status {
+    /// Well.
+    Success = 0,
+    /// The opcode is none that the device knows.
+    InvalidOpcode = 1,
+    /// The extents lie outside the data buffer, or do not add up to the sector count.
+    InvalidField = 2,
+    /// The sectors lie outside the storage.
+    OutOfRange = 3,
+    /// The medium could not give the data back.
+    ReadError = 4,
+    /// The medium could not take the data.
+    WriteError = 5,
+}
+
+impl Status {
+    /// The status of that number.
+    pub const fn from_code(code: u8) -> Option<Status> {
+        match code {
+            0 => Some(Status::Success),
+            1 => Some(Status::InvalidOpcode),
+            2 => Some(Status::InvalidField),
+            3 => Some(Status::OutOfRange),
+            4 => Some(Status::ReadError),
+            5 => Some(Status::WriteError),
+            _ => None,
+        }
+    }
+}
+
+/// Neighbouring sectors of the data buffer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
+pub struct Extent {
+    /// The first, counted from the start of the data buffer.
+    pub index: u32,
+    /// How many.
+    pub sectors: u32,
+}
+
+/// Where a command's data lie in the data buffer: none to [`EXTENTS_MAX`] extents, in the order of the data.
+#[derive(Clone, Copy, PartialEq, Eq, Default)]
+pub struct Extents {
+    list: [Extent; EXTENTS_MAX],
+    len: u8,
+}
+
+impl Extents {
+    /// No data.
+    pub const NONE: Extents = Extents { list: [Extent { index: 0, sectors: 0 }; EXTENTS_MAX], len: 0 };
+
+    /// One extent: the form of the paper.
+    pub const fn one(index: u32, sectors: u32) -> Extents {
+        let mut extents = Extents::NONE;
+        extents.list[0] = Extent { index, sectors };
+        extents.len = 1;
+        extents
+    }
+
+    /// Appends an extent.
+    ///
+    /// # Panics
+    /// If there are [`EXTENTS_MAX`] already.
+    pub fn push(&mut self, extent: Extent) {
+        assert!(self.len() < EXTENTS_MAX, "an entry has room for {EXTENTS_MAX} extents");
+        self.list[self.len()] = extent;
+        self.len += 1;
+    }
+
+    /// How many.
+    pub const fn len(&self) -> usize {
+        self.len as usize
+    }
+
+    /// Whether there are none.
+    pub const fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+
+    /// They themselves.
+    pub fn as_slice(&self) -> &[Extent] {
+        &self.list[..self.len()]
+    }
+
+    /// The sectors of all of them.
+    pub fn sectors(&self) -> u64 {
+        self.as_slice().iter().map(|extent| u64::from(extent.sectors)).sum()
+    }
+}
+
+impl fmt::Debug for Extents {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_list().entries(self.as_slice()).finish()
+    }
+}
+
+/// What a submission entry says, without the command id.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Command {
+    /// What is asked for.
+    pub opcode: Opcode,
+    /// Force unit access: a write completes only once it is durable.
+    pub fua: bool,
+    /// First sector of the storage.
+    pub start: u64,
+    /// Sectors; zero for a flush, one for an identify.
+    pub sectors: u32,
+    /// Where the data lie in the data buffer: as many sectors for a command with data, none for others.
+    pub extents: Extents,
+}
+
+impl Command {
+    /// A command without FUA.
+    pub const fn new(opcode: Opcode, start: u64, sectors: u32, extents: Extents) -> Command {
+        Command { opcode, fua: false, start, sectors, extents }
+    }
+
+    /// Whether all its sectors lie on a storage of `capacity` sectors.
+    pub const fn within(&self, capacity: u64) -> bool {
+        match self.start.checked_add(self.sectors as u64) {
+            Some(end) => end <= capacity,
+            None => false,
+        }
+    }
+
+    /// Whether the fields agree with each other and with a data buffer of `db_sectors`.
+    pub fn is_consistent(&self, db_sectors: u32) -> bool {
+        let inside = |extent: &Extent| {
+            extent.sectors > 0 && u64::from(extent.index) + u64::from(extent.sectors) <= u64::from(db_sectors)
+        };
+        let due = if self.opcode.has_data() { u64::from(self.sectors) } else { 0 };
+        let sectors_fit = match self.opcode {
+            Opcode::Read | Opcode::Write | Opcode::Trim => self.sectors > 0,
+            Opcode::Flush => self.sectors == 0,
+            Opcode::Identify => self.sectors == 1,
+        };
+        sectors_fit && self.extents.sectors() == due && self.extents.as_slice().iter().all(inside)
+    }
+
+    /// The first word of its entry, without the phase.
+    pub(crate) fn head(&self, id: u16) -> u64 {
+        u64::from(id)
+            | u64::from(self.opcode as u8) << 16
+            | u64::from(self.extents.len) << 24
+            | if self.fua { FUA } else { 0 }
+            | u64::from(self.sectors) << 32
+    }
+}
+
+/// The fields of an entry's first word.
+pub(crate) struct Head {
+    pub id: u16,
+    pub opcode: u8,
+    pub extents: usize,
+    pub fua: bool,
+    pub sectors: u32,
+}
+
+impl Head {
+    pub(crate) fn decode(word: u64) -> Head {
+        Head {
+            id: word as u16,
+            opcode: (word >> 16) as u8,
+            extents: (word >> 24 & 0xf) as usize,
+            fua: word & FUA != 0,
+            sectors: (word >> 32) as u32,
+        }
+    }
+}
+
+impl Extent {
+    pub(crate) fn encode(self) -> u64 {
+        u64::from(self.index) | u64::from(self.sectors) << 32
+    }
+
+    pub(crate) fn decode(word: u64) -> Extent {
+        Extent { index: word as u32, sectors: (word >> 32) as u32 }
+    }
+}
+
+/// A completion entry, without the phase.
+pub(crate) fn completion_word(id: u16, status: Status) -> u64 {
+    u64::from(id) | u64::from(status as u8) << 16
+}

@@ -1,0 +1,304 @@
+//! Random interleavings of the host's and the device's steps over a plain region: every command completes exactly once,
+//! every payload arrives, and nothing exceeds its bound.
+//!
+//! `HISTORY=17 HISTORIES=1` runs one history alone.
+
+mod common;
+
+use std::cell::Cell;
+use std::collections::{BTreeMap, VecDeque};
+
+use common::history_range;
+use shared_buffer::{
+    Command, Config, DeviceQueues, Driver, DriverConfig, EXTENTS_MAX, HostQueue, IoRequest, Layout, Opcode, Piece,
+    Region, SECTOR, Shortage, Status,
+};
+use sim::{Rng, Streams};
+
+/// What a sector of the storage holds after a write: its address and the write's number, repeated over the sector.
+fn stamp(sector: u64, version: u64) -> [u8; SECTOR] {
+    let mut bytes = [0; SECTOR];
+    for (index, word) in bytes.as_chunks_mut::<8>().0.iter_mut().enumerate() {
+        *word = (sector << 40 ^ version << 8 ^ index as u64).to_le_bytes();
+    }
+    bytes
+}
+
+/// A command that the device is at.
+struct Held {
+    queue: u16,
+    id: u16,
+    command: Result<Command, Status>,
+}
+
+struct World {
+    region: Vec<Cell<u64>>,
+    layout: Layout,
+    hosts: Vec<HostQueue>,
+    devices: DeviceQueues,
+    driver: Driver,
+    /// A command that has its space, and waits for room in its queue.
+    stalled: Option<Piece>,
+    held: Vec<Held>,
+    /// What the storage holds, by sector; nothing: zeros.
+    storage: BTreeMap<u64, [u8; SECTOR]>,
+    /// By request, what the host is to find or has written; by piece, what is out.
+    requests: BTreeMap<u64, IoRequest>,
+    out: BTreeMap<u32, Piece>,
+    versions: u64,
+    finished: u64,
+    polling: bool,
+    posted: u64,
+    taken: u64,
+}
+
+impl World {
+    fn new(rng: &mut Rng) -> World {
+        let config = Config {
+            queue_pairs: 1 + rng.below(3) as u16,
+            sq_entries: 1 << rng.below(5),
+            cq_entries: 1 << rng.below(5),
+            extents_max: 1 + rng.below(EXTENTS_MAX as u64) as u8,
+            db_sectors: 1 + rng.below(100) as u32,
+        };
+        let layout = Layout::new(config).unwrap();
+        let region = vec![Cell::new(u64::MAX); layout.words()];
+        layout.format(region.as_slice());
+        assert_eq!(Layout::read(region.as_slice()), Ok(layout));
+        let shortage =
+            if rng.chance(0.5) { Shortage::Wait } else { Shortage::Shrink { sectors_min: 1 + rng.below(4) as u32 } };
+        let driver = Driver::new(DriverConfig {
+            db_sectors: config.db_sectors,
+            split_sectors: 1 + rng.below(40) as u32,
+            extents_max: 1 + rng.below(u64::from(config.extents_max)) as u8,
+            shortage,
+            requests_max: 1 + rng.below(8) as u32,
+            commands_max: 1 + rng.below(40) as u32,
+        });
+        World {
+            hosts: (0..config.queue_pairs).map(|queue| HostQueue::new(&layout, queue)).collect(),
+            devices: DeviceQueues::new(&layout),
+            driver,
+            region,
+            layout,
+            stalled: None,
+            held: Vec::new(),
+            storage: BTreeMap::new(),
+            requests: BTreeMap::new(),
+            out: BTreeMap::new(),
+            versions: 0,
+            finished: 0,
+            polling: rng.chance(0.5),
+            posted: 0,
+            taken: 0,
+        }
+    }
+
+    /// The sectors of a command: of the storage, and of the data buffer.
+    fn sectors(command: &Command) -> impl Iterator<Item = (u64, u32)> + use<> {
+        let buffer = command.extents;
+        let buffer = (0..buffer.len()).flat_map(move |extent| {
+            let extent = buffer.as_slice()[extent];
+            extent.index..extent.index + extent.sectors
+        });
+        (command.start..).zip(buffer)
+    }
+
+    fn request(&mut self, rng: &mut Rng, token: u64) {
+        let opcode = match rng.below(10) {
+            0..4 => Opcode::Read,
+            4..8 => Opcode::Write,
+            8 => Opcode::Trim,
+            _ => Opcode::Flush,
+        };
+        // Each request has its own sectors, so that what a read finds does not depend on the order of completions;
+        // reads look at what an earlier, finished request has written.
+        let sectors = if opcode == Opcode::Flush { 0 } else { 1 + rng.below(150) };
+        let start = match opcode {
+            Opcode::Write => token * 1000,
+            _ => rng.below(token.max(1)) * 1000,
+        };
+        let busy = self.requests.values().any(|other| other.start == start && other.opcode != opcode);
+        let request = IoRequest { opcode, fua: rng.chance(0.1), start, sectors, token };
+        if !busy && self.driver.request(request).is_ok() {
+            self.requests.insert(token, request);
+        }
+    }
+
+    fn issue(&mut self, rng: &mut Rng) {
+        let Some(piece) = self.stalled.take().or_else(|| self.driver.issue()) else { return };
+        if piece.command.opcode == Opcode::Write && !self.out.contains_key(&piece.piece) {
+            self.versions += 1;
+            for (sector, buffer) in World::sectors(&piece.command) {
+                self.region.as_slice().write(self.layout.db_sector(buffer), &stamp(sector, piece.token));
+            }
+        }
+        let host = &mut self.hosts[rng.below(u64::from(self.layout.config().queue_pairs)) as usize];
+        if host.submit(self.region.as_slice(), &piece.command, piece.piece).is_err() {
+            assert_eq!(host.outstanding(), self.layout.config().sq_entries);
+            self.stalled = Some(piece);
+            return;
+        }
+        assert!(self.out.insert(piece.piece, piece).is_none(), "piece {} is out twice", piece.piece);
+    }
+
+    fn fetch(&mut self) {
+        let Some((queue, fetched)) = self.devices.fetch(self.region.as_slice()) else { return };
+        let host = &self.hosts[usize::from(queue)];
+        let held = self.devices.pair(queue).held();
+        assert!(held <= self.layout.config().cq_entries && held <= host.outstanding());
+        self.held.push(Held { queue, id: fetched.id, command: fetched.command });
+    }
+
+    /// The device executes and posts any command that it holds.
+    fn execute(&mut self, rng: &mut Rng) {
+        if self.held.is_empty() {
+            return;
+        }
+        let Held { queue, id, command } = self.held.swap_remove(rng.below(self.held.len() as u64) as usize);
+        let command = command.expect("the driver writes good commands");
+        let region = self.region.as_slice();
+        for (sector, buffer) in World::sectors(&command) {
+            let mut bytes = [0; SECTOR];
+            match command.opcode {
+                Opcode::Read => {
+                    let data = self.storage.get(&sector).unwrap_or(&[0; SECTOR]);
+                    region.write(self.layout.db_sector(buffer), data);
+                }
+                Opcode::Write => {
+                    region.read(self.layout.db_sector(buffer), &mut bytes);
+                    assert_eq!(bytes, stamp(sector, sector / 1000), "sector {sector} as the device finds it");
+                    self.storage.insert(sector, bytes);
+                }
+                _ => unreachable!("{command:?} has data"),
+            }
+        }
+        if command.opcode == Opcode::Trim {
+            for sector in command.start..command.start + u64::from(command.sectors) {
+                self.storage.remove(&sector);
+            }
+        }
+        self.devices.pair(queue).post(region, id, Status::Success);
+        self.posted += 1;
+    }
+
+    /// The host takes completions of one queue: all that the status register announces, or one by polling.
+    fn take(&mut self, rng: &mut Rng) {
+        let queue = rng.below(self.hosts.len() as u64) as usize;
+        let region = self.region.as_slice();
+        let due = match self.polling {
+            true => 1,
+            false => self.hosts[queue].announced(region),
+        };
+        for _ in 0..due {
+            let completion = self.hosts[queue].take(region).expect("the device is a good one");
+            let Some(completion) = completion else {
+                assert!(self.polling, "a completion is announced and not there");
+                break;
+            };
+            self.taken += 1;
+            let piece = self.out.remove(&completion.token).expect("a piece completes once");
+            if piece.command.opcode == Opcode::Read {
+                for (sector, buffer) in World::sectors(&piece.command) {
+                    let mut bytes = [0; SECTOR];
+                    region.read(self.layout.db_sector(buffer), &mut bytes);
+                    let expected = self.storage.get(&sector).copied().unwrap_or([0; SECTOR]);
+                    assert_eq!(bytes, expected, "sector {sector} as the host finds it");
+                }
+            }
+            if let Some(finished) = self.driver.done(completion.token, completion.status) {
+                let request = self.requests.remove(&finished.token).expect("a request finishes once");
+                assert!(request.sectors == 0 || u64::from(finished.commands) <= request.sectors);
+                self.finished += 1;
+            }
+        }
+        if rng.chance(0.7) {
+            self.hosts[queue].acknowledge(region);
+        }
+    }
+
+    fn notify(&mut self) {
+        for queue in 0..self.layout.config().queue_pairs {
+            self.devices.pair(queue).notify(self.region.as_slice());
+        }
+    }
+}
+
+#[test]
+fn every_command_completes_once_with_its_data() {
+    for history in history_range(2_000) {
+        let mut rng = Streams::new(history).stream("histories");
+        let world = &mut World::new(&mut rng);
+        // How often which step is taken differs between histories, so that queues run full and empty.
+        let weights: [u64; 5] = std::array::from_fn(|_| 1 + rng.below(8));
+        let total = weights.iter().sum();
+        let mut tokens = 0;
+        for _ in 0..600 {
+            let mut draw = rng.below(total);
+            let step = weights.iter().position(|&weight| match draw.checked_sub(weight) {
+                Some(rest) => {
+                    draw = rest;
+                    false
+                }
+                None => true,
+            });
+            match step.unwrap() {
+                0 => {
+                    world.request(&mut rng, tokens);
+                    tokens += 1;
+                }
+                1 => world.issue(&mut rng),
+                2 => world.fetch(),
+                3 => world.execute(&mut rng),
+                _ => {
+                    world.notify();
+                    world.take(&mut rng);
+                }
+            }
+        }
+        // Then everything runs out.
+        for _ in 0..100_000 {
+            if world.requests.is_empty() {
+                break;
+            }
+            world.issue(&mut rng);
+            world.fetch();
+            world.execute(&mut rng);
+            world.notify();
+            world.take(&mut rng);
+        }
+        assert!(world.requests.is_empty() && world.out.is_empty(), "history {history}: requests are stuck");
+        assert_eq!((world.posted, world.driver.unfinished()), (world.taken, 0), "history {history}");
+        assert!(world.hosts.iter().all(|host| host.outstanding() == 0), "history {history}");
+        assert_eq!(world.driver.buffer().free_sectors(), world.layout.config().db_sectors, "history {history}");
+    }
+}
+
+/// Requests of several threads in the order in which they came, whatever their sizes.
+#[test]
+fn a_large_request_is_not_overtaken() {
+    let mut driver = Driver::new(DriverConfig {
+        db_sectors: 16,
+        split_sectors: 16,
+        extents_max: 1,
+        shortage: Shortage::Wait,
+        requests_max: 8,
+        commands_max: 8,
+    });
+    let read = |sectors, token| IoRequest { opcode: Opcode::Read, fua: false, start: 0, sectors, token };
+    driver.request(read(4, 0)).unwrap();
+    driver.request(read(16, 1)).unwrap();
+    let mut out: VecDeque<_> = VecDeque::from([driver.issue().unwrap()]);
+    assert!(driver.issue().is_none(), "4 of 16 sectors are taken");
+    let mut order = Vec::new();
+    for token in 2..100 {
+        // There is always a small request that would fit.
+        driver.request(read(4, token)).unwrap();
+        while let Some(piece) = driver.issue() {
+            out.push_back(piece);
+        }
+        let piece = out.pop_front().unwrap();
+        order.extend(driver.done(piece.piece, Status::Success).map(|finished| finished.token));
+    }
+    assert!(order.is_sorted(), "{order:?}");
+}
