@@ -1,0 +1,311 @@
+//! The protocol under a model checker: every execution that the memory model allows of a few commands between a host's
+//! and a device's thread.
+//!
+//! `make loom` runs it, or `RUSTFLAGS="--cfg loom" cargo test -p shared_buffer --test loom`.
+//!
+//! Words that publish are loom's atomics. All others (the rest of a submission entry, data, the rest of the header) are
+//! watched by loom's cells: two accesses that nothing orders, one of them a store, are a failure even where the value
+//! happens to be right. So the model finds not only what is read too early but also what is reused too early.
+//!
+//! That the orderings suffice is the first half. The second weakens each of them, one at a time, and expects the failure.
+
+#![cfg(loom)]
+
+use std::collections::BTreeSet;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use loom::cell::UnsafeCell;
+use loom::sync::Arc;
+use loom::thread;
+use shared_buffer::{
+    Command, Config, DeviceQueue, Extents, HostQueue, Layout, LayoutError, Opcode, Orders, Region, Sound, Status,
+};
+
+/// Notes accesses and holds nothing: loom's cell is no `Sync`.
+struct Watch(UnsafeCell<()>);
+
+// SAFETY: there is nothing in the cell, and nothing here takes a reference to it. That two threads access it at once is
+// what loom is there to find.
+unsafe impl Sync for Watch {}
+
+enum Word {
+    /// Publishes something.
+    Flag(loom::sync::atomic::AtomicU64),
+    /// Is published: whatever the value's own atomic allows, loom must see an order.
+    Data(Watch, AtomicU64),
+    /// Touched by one side only, or never.
+    Private(AtomicU64),
+}
+
+/// A region within a model.
+struct Model(Vec<Word>);
+
+impl Model {
+    fn new(layout: &Layout) -> Model {
+        let config = layout.config();
+        let (mut flags, mut data) = (BTreeSet::from([layout.header()]), BTreeSet::from([1, 2, 3]));
+        for queue in 0..config.queue_pairs {
+            flags.extend([layout.doorbell(queue), layout.cq_head(queue), layout.status(queue)]);
+            flags.extend((0..config.cq_entries).map(|index| layout.cq_entry(queue, index)));
+            for index in 0..config.sq_entries {
+                let entry = layout.sq_entry(queue, index);
+                flags.insert(entry);
+                data.extend(entry + 1..entry + layout.sq_entry_words());
+            }
+        }
+        // One word stands for all of a sector.
+        data.extend((0..config.db_sectors).map(|sector| layout.db_sector(sector)));
+        let word = |at| match (flags.contains(&at), data.contains(&at)) {
+            (true, false) => Word::Flag(loom::sync::atomic::AtomicU64::new(0)),
+            (false, true) => Word::Data(Watch(UnsafeCell::new(())), AtomicU64::new(0)),
+            (false, false) => Word::Private(AtomicU64::new(0)),
+            (true, true) => panic!("word {at} is published and publishes"),
+        };
+        Model((0..layout.words()).map(word).collect())
+    }
+}
+
+impl Region for Model {
+    fn words(&self) -> usize {
+        self.0.len()
+    }
+
+    #[track_caller]
+    fn load(&self, at: usize, order: Ordering) -> u64 {
+        match &self.0[at] {
+            Word::Flag(word) => word.load(order),
+            Word::Data(watch, word) => watch.0.with(|_| word.load(order)),
+            Word::Private(word) => word.load(order),
+        }
+    }
+
+    #[track_caller]
+    fn store(&self, at: usize, value: u64, order: Ordering) {
+        match &self.0[at] {
+            Word::Flag(word) => word.store(value, order),
+            Word::Data(watch, word) => watch.0.with_mut(|_| word.store(value, order)),
+            Word::Private(word) => word.store(value, order),
+        }
+    }
+}
+
+/// How the two sides learn that there is something new.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Wake {
+    /// They look at the queue's head.
+    Poll,
+    /// They look at the register, as one does who was woken by it, and then must find what it announces.
+    Register,
+}
+
+/// What the host asks for, all of it in the same sector of the data buffer unless there is another free.
+type Script = &'static [Opcode];
+
+/// What a sector holds on behalf of command `number`.
+const fn stamp(number: usize) -> u64 {
+    0x5eed_0000 + number as u64
+}
+
+fn config(sq_entries: u32, cq_entries: u32) -> Config {
+    Config { queue_pairs: 1, sq_entries, cq_entries, extents_max: 1, db_sectors: sq_entries }
+}
+
+/// The host: keeps the submission queue full until the script is done. Buffer space is a sector a command that is out.
+fn host<O: Orders>(region: &Model, layout: &Layout, wake: Wake, script: Script) {
+    let mut queue = HostQueue::<O>::ordered(layout, 0);
+    let mut free: Vec<u32> = (0..layout.config().db_sectors).rev().collect();
+    let mut out = Vec::new();
+    let (mut next, mut done) = (0, 0);
+    while done < script.len() {
+        while next < script.len() && queue.room() > 0 {
+            let sector = free.pop().expect("a sector for every command");
+            if script[next] == Opcode::Write {
+                region.store(layout.db_sector(sector), stamp(next), Ordering::Relaxed);
+            }
+            let command = Command::new(script[next], next as u64, 1, Extents::one(sector, 1));
+            queue.submit(region, &command, next as u32).expect("there is room");
+            out.push((next as u32, sector));
+            next += 1;
+        }
+        let due = match wake {
+            Wake::Poll => 1,
+            Wake::Register => {
+                queue.ring(region);
+                queue.announced(region)
+            }
+        };
+        for _ in 0..due {
+            let Some(completion) = queue.take(region).expect("a completion of a command that is out") else {
+                assert!(wake == Wake::Poll, "a completion is announced and not there");
+                break;
+            };
+            let at = out.iter().position(|&(number, _)| number == completion.token).expect("a command completes once");
+            let (number, sector) = out.swap_remove(at);
+            if script[number as usize] == Opcode::Read {
+                assert_eq!(
+                    region.load(layout.db_sector(sector), Ordering::Relaxed),
+                    stamp(number as usize),
+                    "read data"
+                );
+            }
+            free.push(sector);
+            done += 1;
+        }
+        if !queue.acknowledge(region) {
+            thread::yield_now();
+        }
+    }
+}
+
+/// The device: serves that many commands.
+fn device<O: Orders>(region: &Model, layout: &Layout, wake: Wake, script: Script) {
+    let mut queue = DeviceQueue::<O>::ordered(layout, 0);
+    let mut done = 0;
+    while done < script.len() {
+        if wake == Wake::Register && queue.announced(region) == 0 {
+            thread::yield_now();
+            continue;
+        }
+        let Some(fetched) = queue.fetch(region) else {
+            // With room for every completion, there is no other reason to find nothing.
+            let room = layout.config().cq_entries >= layout.config().sq_entries;
+            assert!(wake == Wake::Poll || !room, "a command is announced and not there");
+            thread::yield_now();
+            continue;
+        };
+        let command = fetched.command.expect("a good command");
+        let number = command.start as usize;
+        assert_eq!((number, command.opcode), (done, script[done]), "the entry");
+        let data = layout.db_sector(command.extents.as_slice()[0].index);
+        match command.opcode {
+            Opcode::Read => region.store(data, stamp(number), Ordering::Relaxed),
+            _ => assert_eq!(region.load(data, Ordering::Relaxed), stamp(number), "write data"),
+        }
+        queue.post(region, fetched.id, Status::Success);
+        if wake == Wake::Register {
+            queue.notify(region);
+        }
+        done += 1;
+    }
+}
+
+/// All executions with at most so many preemptions of a script between a host and a device.
+fn check<O: Orders + 'static>(config: Config, wake: Wake, script: Script) {
+    let layout = Layout::new(config).unwrap();
+    let mut model = loom::model::Builder::new();
+    model.preemption_bound = Some(3);
+    model.check(move || {
+        let region = Arc::new(Model::new(&layout));
+        let other = Arc::clone(&region);
+        let serving = thread::spawn(move || device::<O>(&other, &layout, wake, script));
+        host::<O>(&region, &layout, wake, script);
+        serving.join().unwrap();
+    });
+}
+
+/// All executions of a host that finds the region while the device makes it.
+fn check_attach<O: Orders + 'static>() {
+    let layout = Layout::new(config(1, 1)).unwrap();
+    loom::model(move || {
+        let region = Arc::new(Model::new(&layout));
+        let other = Arc::clone(&region);
+        let serving = thread::spawn(move || layout.format_ordered::<O, _>(&*other));
+        match Layout::read_ordered::<O, _>(&*region) {
+            Ok(found) => assert_eq!(found, layout),
+            Err(error) => assert_eq!(error, LayoutError::NoHeader),
+        }
+        serving.join().unwrap();
+    });
+}
+
+mod sound {
+    use super::*;
+    use Opcode::{Read, Write};
+
+    #[test]
+    fn a_header_is_found_whole() {
+        check_attach::<Sound>();
+    }
+
+    /// One slot, one sector: each command reuses both.
+    #[test]
+    fn polled_slots_and_space_are_reused() {
+        check::<Sound>(config(1, 1), Wake::Poll, &[Write, Read, Write]);
+        check::<Sound>(config(1, 1), Wake::Poll, &[Read, Read]);
+    }
+
+    #[test]
+    fn announced_slots_and_space_are_reused() {
+        check::<Sound>(config(1, 1), Wake::Register, &[Write, Read, Write]);
+        check::<Sound>(config(1, 1), Wake::Register, &[Read, Read]);
+    }
+
+    /// Two commands out, and rings that go round.
+    #[test]
+    fn several_commands_are_out() {
+        check::<Sound>(config(2, 2), Wake::Poll, &[Write, Read, Write]);
+        check::<Sound>(config(2, 2), Wake::Register, &[Write, Read, Write]);
+    }
+
+    /// The device stops fetching until the host has made room: no entry is overwritten that the host has not taken.
+    #[test]
+    fn a_small_completion_queue_is_not_overrun() {
+        check::<Sound>(config(2, 1), Wake::Poll, &[Write, Read, Write]);
+        check::<Sound>(config(2, 1), Wake::Register, &[Write, Read]);
+    }
+}
+
+/// The protocol with one ordering made relaxed: passes if the model finds the failure that is named.
+macro_rules! weakened {
+    ($name:ident, $order:ident, $expected:literal, $check:expr) => {
+        #[test]
+        #[should_panic(expected = $expected)]
+        fn $name() {
+            struct Weak;
+            impl Orders for Weak {
+                const $order: Ordering = Ordering::Relaxed;
+            }
+            #[allow(clippy::redundant_closure_call)]
+            ($check)(std::marker::PhantomData::<Weak>);
+        }
+    };
+}
+
+mod weakened {
+    use super::*;
+    use Opcode::{Read, Write};
+    use std::marker::PhantomData;
+
+    fn attach<O: Orders + 'static>(_: PhantomData<O>) {
+        check_attach::<O>();
+    }
+
+    fn polled_write<O: Orders + 'static>(_: PhantomData<O>) {
+        check::<O>(config(1, 1), Wake::Poll, &[Write]);
+    }
+
+    fn polled_read<O: Orders + 'static>(_: PhantomData<O>) {
+        check::<O>(config(1, 1), Wake::Poll, &[Read]);
+    }
+
+    fn polled_reuse<O: Orders + 'static>(_: PhantomData<O>) {
+        check::<O>(config(1, 1), Wake::Poll, &[Write, Write]);
+    }
+
+    fn announced<O: Orders + 'static>(_: PhantomData<O>) {
+        check::<O>(config(1, 1), Wake::Register, &[Write]);
+    }
+
+    weakened!(header_publish, HEADER_PUBLISH, "Causality violation", attach);
+    weakened!(header_check, HEADER_CHECK, "Causality violation", attach);
+    weakened!(sq_publish, SQ_PUBLISH, "Causality violation", polled_write);
+    weakened!(sq_check, SQ_CHECK, "Causality violation", polled_write);
+    weakened!(doorbell_ring, DOORBELL_RING, "a command is announced and not there", announced);
+    weakened!(doorbell_check, DOORBELL_CHECK, "a command is announced and not there", announced);
+    weakened!(cq_publish, CQ_PUBLISH, "Causality violation", polled_read);
+    weakened!(cq_publish_reuse, CQ_PUBLISH, "Causality violation", polled_reuse);
+    weakened!(cq_check, CQ_CHECK, "Causality violation", polled_read);
+    weakened!(cq_check_reuse, CQ_CHECK, "Causality violation", polled_reuse);
+    weakened!(status_publish, STATUS_PUBLISH, "a completion is announced and not there", announced);
+    weakened!(status_check, STATUS_CHECK, "a completion is announced and not there", announced);
+}
