@@ -193,7 +193,7 @@ fn device<O: Orders>(region: &Model, layout: &Layout, wake: Wake, script: Script
 fn check<O: Orders + 'static>(config: Config, wake: Wake, script: Script) {
     let layout = Layout::new(config).unwrap();
     let mut model = loom::model::Builder::new();
-    model.preemption_bound = Some(3);
+    model.preemption_bound = Some(4);
     model.check(move || {
         let region = Arc::new(Model::new(&layout));
         let other = Arc::clone(&region);
