@@ -203,5 +203,4 @@ fn giving_rests_back_holds_no_more_data() {
     let uniform: fn(&mut Rng) -> u32 = |rng| 1 + rng.below(32) as u32;
     let (kept, given_back) = (used(false, uniform), used(true, uniform));
     assert!((kept - given_back).abs() < 0.05, "of any size: {kept:.3} kept, {given_back:.3} given back");
-    println!("{kept} {given_back} {} {}", used(false, mixed), used(true, mixed));
 }

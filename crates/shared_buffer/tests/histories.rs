@@ -48,10 +48,22 @@ struct World {
     /// By request, what the host is to find or has written; by piece, what is out.
     requests: BTreeMap<u64, IoRequest>,
     out: BTreeMap<u32, Piece>,
+    /// Each side either polls its queues or looks at them only if the register announces something.
+    host_polls: bool,
+    device_polls: bool,
+    seen: Seen,
+}
+
+/// How often the histories came upon what they are there for.
+#[derive(Clone, Copy, Debug, Default)]
+struct Seen {
     finished: u64,
-    polling: bool,
     posted: u64,
     taken: u64,
+    scattered: u64,
+    sq_full: u64,
+    cq_full: u64,
+    buffer_short: u64,
 }
 
 impl World {
@@ -88,10 +100,9 @@ impl World {
             storage: BTreeMap::new(),
             requests: BTreeMap::new(),
             out: BTreeMap::new(),
-            finished: 0,
-            polling: rng.chance(0.5),
-            posted: 0,
-            taken: 0,
+            host_polls: rng.chance(0.5),
+            device_polls: rng.chance(0.5),
+            seen: Seen::default(),
         }
     }
 
@@ -127,7 +138,11 @@ impl World {
     }
 
     fn issue(&mut self, rng: &mut Rng) {
-        let Some(piece) = self.stalled.take().or_else(|| self.driver.issue()) else { return };
+        let Some(piece) = self.stalled.take().or_else(|| self.driver.issue()) else {
+            self.seen.buffer_short += u64::from(self.driver.is_waiting());
+            return;
+        };
+        self.seen.scattered += u64::from(piece.command.extents.len() > 1);
         if piece.command.opcode == Opcode::Write && !self.out.contains_key(&piece.piece) {
             for (sector, buffer) in World::sectors(&piece.command) {
                 self.region.as_slice().write(self.layout.db_sector(buffer), &stamp(sector));
@@ -137,13 +152,29 @@ impl World {
         if host.submit(self.region.as_slice(), &piece.command, piece.piece).is_err() {
             assert_eq!(host.outstanding(), self.layout.config().sq_entries);
             self.stalled = Some(piece);
+            self.seen.sq_full += 1;
             return;
         }
         assert!(self.out.insert(piece.piece, piece).is_none(), "piece {} is out twice", piece.piece);
     }
 
+    fn ring(&mut self) {
+        for host in &mut self.hosts {
+            host.ring(self.region.as_slice());
+        }
+    }
+
     fn fetch(&mut self) {
-        let Some((queue, fetched)) = self.devices.fetch(self.region.as_slice()) else { return };
+        let region = self.region.as_slice();
+        let announced =
+            (0..self.layout.config().queue_pairs).any(|queue| self.devices.pair(queue).announced(region) > 0);
+        if !announced && !self.device_polls {
+            return;
+        }
+        let Some((queue, fetched)) = self.devices.fetch(region) else {
+            self.seen.cq_full += u64::from(announced);
+            return;
+        };
         let host = &self.hosts[usize::from(queue)];
         let held = self.devices.pair(queue).held();
         assert!(held <= self.layout.config().cq_entries && held <= host.outstanding());
@@ -179,24 +210,24 @@ impl World {
             }
         }
         self.devices.pair(queue).post(region, id, Status::Success);
-        self.posted += 1;
+        self.seen.posted += 1;
     }
 
     /// The host takes completions of one queue: all that the status register announces, or one by polling.
     fn take(&mut self, rng: &mut Rng) {
         let queue = rng.below(self.hosts.len() as u64) as usize;
         let region = self.region.as_slice();
-        let due = match self.polling {
+        let due = match self.host_polls {
             true => 1,
             false => self.hosts[queue].announced(region),
         };
         for _ in 0..due {
             let completion = self.hosts[queue].take(region).expect("the device is a good one");
             let Some(completion) = completion else {
-                assert!(self.polling, "a completion is announced and not there");
+                assert!(self.host_polls, "a completion is announced and not there");
                 break;
             };
-            self.taken += 1;
+            self.seen.taken += 1;
             let piece = self.out.remove(&completion.token).expect("a piece completes once");
             if piece.command.opcode == Opcode::Read {
                 for (sector, buffer) in World::sectors(&piece.command) {
@@ -206,10 +237,14 @@ impl World {
                     assert_eq!(bytes, expected, "sector {sector} as the host finds it");
                 }
             }
+            // Whoever uses the space after this finds what is no data.
+            for (_, buffer) in World::sectors(&piece.command) {
+                region.write(self.layout.db_sector(buffer), &[0xa5; SECTOR]);
+            }
             if let Some(finished) = self.driver.done(completion.token, completion.status) {
                 let request = self.requests.remove(&finished.token).expect("a request finishes once");
                 assert!(request.sectors == 0 || u64::from(finished.commands) <= request.sectors);
-                self.finished += 1;
+                self.seen.finished += 1;
             }
         }
         if rng.chance(0.7) {
@@ -226,30 +261,20 @@ impl World {
 
 #[test]
 fn every_command_completes_once_with_its_data() {
+    let mut seen = Seen::default();
     for history in history_range(2_000) {
         let mut rng = Streams::new(history).stream("histories");
         let world = &mut World::new(&mut rng);
         // How often which step is taken differs between histories, so that queues run full and empty.
-        let weights: [u64; 5] = std::array::from_fn(|_| 1 + rng.below(8));
-        let total = weights.iter().sum();
-        let mut tokens = 0;
-        for _ in 0..600 {
-            let mut draw = rng.below(total);
-            let step = weights.iter().position(|&weight| match draw.checked_sub(weight) {
-                Some(rest) => {
-                    draw = rest;
-                    false
-                }
-                None => true,
-            });
-            match step.unwrap() {
-                0 => {
-                    world.request(&mut rng, tokens);
-                    tokens += 1;
-                }
+        let weights: [u64; 6] = std::array::from_fn(|_| 1 + rng.below(8));
+        let steps: Vec<_> = (0..).zip(weights).flat_map(|(step, weight)| (0..weight).map(move |_| step)).collect();
+        for token in 0..600 {
+            match steps[rng.below(steps.len() as u64) as usize] {
+                0 => world.request(&mut rng, token),
                 1 => world.issue(&mut rng),
-                2 => world.fetch(),
-                3 => world.execute(&mut rng),
+                2 => world.ring(),
+                3 => world.fetch(),
+                4 => world.execute(&mut rng),
                 _ => {
                     world.notify();
                     world.take(&mut rng);
@@ -262,14 +287,29 @@ fn every_command_completes_once_with_its_data() {
                 break;
             }
             world.issue(&mut rng);
+            world.ring();
             world.fetch();
             world.execute(&mut rng);
             world.notify();
             world.take(&mut rng);
         }
         assert!(world.requests.is_empty() && world.out.is_empty(), "history {history}: requests are stuck");
-        assert_eq!((world.posted, world.driver.unfinished()), (world.taken, 0), "history {history}");
+        assert_eq!((world.seen.posted, world.driver.unfinished()), (world.seen.taken, 0), "history {history}");
         assert!(world.hosts.iter().all(|host| host.outstanding() == 0), "history {history}");
         assert_eq!(world.driver.buffer().free_sectors(), world.layout.config().db_sectors, "history {history}");
+        for (sum, one) in [
+            (&mut seen.finished, world.seen.finished),
+            (&mut seen.taken, world.seen.taken),
+            (&mut seen.scattered, world.seen.scattered),
+            (&mut seen.sq_full, world.seen.sq_full),
+            (&mut seen.cq_full, world.seen.cq_full),
+            (&mut seen.buffer_short, world.seen.buffer_short),
+        ] {
+            *sum += one;
+        }
+    }
+    if history_range(2_000).count() >= 2_000 {
+        let Seen { finished, taken, scattered, sq_full, cq_full, buffer_short, .. } = seen;
+        assert!(finished.min(taken).min(scattered).min(sq_full).min(cq_full).min(buffer_short) > 10_000, "{seen:?}");
     }
 }
