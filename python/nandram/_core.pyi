@@ -79,6 +79,9 @@ def systems() -> list[tuple[str, str]]:
 def read_preset(name: str) -> str:
     """Return the file of a preset."""
 
+def papers() -> list[tuple[str, str]]:
+    """Return the claims of papers and the experiments that test them: path (``claims/NAME.toml``) and text."""
+
 def run(
     system: str,
     sets: list[str],

@@ -1,6 +1,7 @@
 //! The Python module `nandram._core`: system files and runs, as Python sees them (`python/nandram/_core.pyi`).
 
 mod columns;
+mod files;
 mod options;
 mod watched;
 
@@ -61,6 +62,12 @@ fn read_preset(py: Python<'_>, name: &str) -> PyResult<&'static str> {
     let names: Vec<&str> = machine::system::presets().iter().map(|(name, _)| *name).collect();
     let unknown = || user_error(py, format!("found no preset `{name}`, expected one of {}", names.join(", ")));
     machine::system::preset(name).ok_or_else(unknown)
+}
+
+/// The claims of papers and the experiments that test them: path and text.
+#[pyfunction]
+fn papers() -> Vec<(&'static str, &'static str)> {
+    files::FILES.to_vec()
 }
 
 /// What a run gave.
@@ -182,6 +189,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(schema, module)?)?;
     module.add_function(wrap_pyfunction!(systems, module)?)?;
     module.add_function(wrap_pyfunction!(read_preset, module)?)?;
+    module.add_function(wrap_pyfunction!(papers, module)?)?;
     module.add_function(wrap_pyfunction!(run, module)?)?;
     module.add("__version__", env!("CARGO_PKG_VERSION"))?;
     module.add_class::<RunOutput>()

@@ -6,7 +6,7 @@ import sys
 import typer
 from typer.exceptions import TyperException
 
-from nandram.cli import capture, run, systems
+from nandram.cli import capture, reproduce, run, systems
 from nandram.errors import UserError
 
 app = typer.Typer(
@@ -19,6 +19,7 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 app.command()(run.run)
+app.command()(reproduce.reproduce)
 app.command()(systems.check)
 app.command()(systems.schema)
 app.command("systems")(systems.list_systems)

@@ -64,3 +64,28 @@ def run_progress() -> Iterator[Callable[[float, float, int], bool]]:
             return True
 
         yield update
+
+
+@contextlib.contextmanager
+def counted_progress(noun: str) -> Iterator[Callable[[int, int, float], None] | None]:
+    """Yield what to call with how many are done, of how many, and the fraction of all; None where nobody sees it."""
+    if not sys.stderr.isatty():
+        yield None
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
+
+    with Progress(
+        BarColumn(),
+        TaskProgressColumn(),
+        TextColumn("{task.description}"),
+        TimeRemainingColumn(),
+        console=Console(stderr=True),
+        transient=True,
+    ) as bar:
+        task = bar.add_task(noun, total=None)
+
+        def update(done: int, of: int, fraction: float) -> None:
+            bar.update(task, total=1.0, completed=fraction, description=f"{done} of {of} {noun}")
+
+        yield update

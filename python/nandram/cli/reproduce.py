@@ -1,0 +1,131 @@
+"""``nandram reproduce``: what papers claim, and what the simulator gives."""
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from nandram.cli.run import whole_number
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from nandram.papers import Reproduction
+    from nandram.papers.verdict import Figure, Row
+
+
+def reproduce(
+    papers: Annotated[
+        list[str] | None,
+        typer.Argument(metavar="[PAPER]...", help="A paper's name or an experiment file. [default: all papers]"),
+    ] = None,
+    quick: Annotated[bool, typer.Option("--quick", help="Shorter runs, as the experiments declare them.")] = False,
+    claims: Annotated[
+        str | None, typer.Option("--claims", metavar="GLOB", help="Only the claims whose id matches.")
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print an array of objects, one a claim.")] = False,
+    check: Annotated[bool, typer.Option("--check", help="Exit with 1 if a claim is missed.")] = False,
+    output: Annotated[
+        Path | None,
+        typer.Option("--output", "-o", metavar="DIR", help="Write claims.json and every run's results there."),
+    ] = None,
+    jobs: Annotated[str | None, typer.Option(metavar="N", help="Runs at a time. [default: one a processor]")] = None,
+    cache: Annotated[
+        str | None,
+        typer.Option(metavar="DIR|none", help="Where runs are kept. [default: $NANDRAM_CACHE, or ~/.cache/nandram]"),
+    ] = None,
+) -> None:
+    """Show what papers claim beside what the simulator gives.
+
+    One row a claim: the paper's figure, ours, the deviation, the verdict, and what the figure rests on. Every claim is
+    shown; one without a figure of ours is not comparable. Exits with 0 whatever the verdicts are, unless --check.
+    """
+    from nandram.cli.progress import counted_progress
+    from nandram.papers import reproduce as evaluate
+
+    try:
+        with counted_progress("runs") as report:
+            found = evaluate(
+                *(papers or []),
+                quick=quick,
+                claims=claims,
+                jobs=None if jobs is None else whole_number("--jobs", jobs),
+                cache="default" if cache is None else None if cache == "none" else cache,
+                output=output,
+                report=report,
+            )
+    except KeyboardInterrupt:
+        # Told in one line by `main`.
+        raise typer.Abort from None
+    if as_json:
+        print(found.json, end="")
+    else:
+        show(found)
+    if check and found.counts["missed"]:
+        raise typer.Exit(1)
+
+
+def show(found: "Reproduction") -> None:
+    """Print a table a paper, what is to be known of its rows, and the summary."""
+    from rich.console import Console
+
+    console = Console(file=sys.stdout, highlight=False)
+    # A table that is cut is of no use: a narrow terminal wraps it, a file does not mind.
+    console.width = max(console.width, 120)
+    for paper, title in found.titles.items():
+        rows = found.of(paper)
+        if rows:
+            console.print(f"{paper}: {title}", markup=False, soft_wrap=True)
+            _table(console, paper, rows)
+            _notes(console, paper, rows)
+            console.print()
+    counts = ", ".join(f"{number} {verdict}" for verdict, number in found.counts.items())
+    console.print(f"{len(found)} claims{' (quick)' if found.quick else ''}: {counts}", markup=False)
+
+
+STYLES = {"held": "green", "missed": "red", "calibrated": "yellow", "not-comparable": "dim"}
+
+
+def _table(console: "Console", paper: str, rows: "list[Row]") -> None:
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
+    for title, justify in (("claim", "left"), ("paper", "right"), ("ours", "right"), ("unit", "left")):
+        table.add_column(title, justify="right" if justify == "right" else "left", no_wrap=True)
+    table.add_column("deviation", justify="right", no_wrap=True)
+    table.add_column("verdict", no_wrap=True)
+    table.add_column("rests on")
+    for row in rows:
+        holds = row.unit == "holds"
+        table.add_row(
+            row.id.removeprefix(f"{paper}."),
+            "holds" if holds else figure(row.paper),
+            ("" if row.ours is None else "holds" if row.ours else "does not") if holds else figure(row.ours),
+            "" if holds else row.unit,
+            "" if row.deviation is None else f"{100 * row.deviation:+.1f} %",
+            Text(row.verdict, STYLES[row.verdict]),
+            row.rests_on.brief,
+        )
+    console.print(table)
+
+
+def _notes(console: "Console", paper: str, rows: "list[Row]") -> None:
+    for row in rows:
+        if row.rests_on.note:
+            name = row.id.removeprefix(f"{paper}.")
+            console.print(f"  {name}: {row.rests_on.note}", markup=False, soft_wrap=True)
+
+
+def figure(value: "Figure") -> str:
+    """Four significant digits, and whole numbers as they are."""
+    if value is None:
+        return ""
+    if isinstance(value, tuple):
+        return f"{figure(value[0])} to {figure(value[1])}"
+    if value == int(value) and abs(value) < 1e15:
+        return f"{int(value)}"
+    if abs(value) >= 1000:
+        return f"{value:.1f}"
+    return f"{value:.4g}"

@@ -1,0 +1,100 @@
+"""A paper's claims: what it reports, where, and under which conditions. One file a paper, in the folder ``claims/``.
+
+title = "the paper's title"
+
+[given]                   what the paper states of its system; read by people
+[[claim]]
+id = "ddrssd.bandwidth.write.sata"      the paper's name, what is claimed, the condition
+value = 35.96             as printed; [low, high] for a range; 1 with the unit "holds" for what is no number
+unit = "MB/s"
+kind = "number"
+where = "Table 3"
+when = "the conditions"
+note = "what the paper leaves open, or contradicts"      may be left out
+"""
+
+from dataclasses import dataclass
+from typing import Any
+
+from nandram.papers.tables import Table, parse
+
+KINDS = {
+    "number": "a figure",
+    "ratio": "a quotient of two figures",
+    "range": "a lowest and a highest figure",
+    "bound": "a floor or a ceiling",
+    "shape": "an ordering, a knee or the like, which holds or does not",
+    "arithmetic": "follows from the paper's own figures; checks how they were read",
+}
+
+
+@dataclass(frozen=True)
+class Claim:
+    """One figure that a paper states."""
+
+    id: str
+    value: float | tuple[float, float]
+    """As printed; the lowest and the highest of a range."""
+    unit: str
+    kind: str
+    """One of `KINDS`."""
+    where: str
+    when: str
+    note: str
+
+
+@dataclass(frozen=True)
+class Claims:
+    """All claims of a paper."""
+
+    paper: str
+    """Its short name, with which each id begins."""
+    title: str
+    claims: dict[str, Claim]
+    """By id, in the order of the file."""
+
+
+def read(file: str, paper: str, text: str) -> Claims:
+    """Read the claims of a paper. Raises `UserError`."""
+    top = parse(file, text)
+    title = top.text("title")
+    top.table("given")
+    claims: dict[str, Claim] = {}
+    for number, values in enumerate(top.take("claim", "[[claim]] tables", list)):
+        table = Table(file, f"claim {number + 1}", values if isinstance(values, dict) else {})
+        claim = _claim(table, paper)
+        if claim.id in claims:
+            raise table.error("id", claim.id, "each id once")
+        claims[claim.id] = claim
+    top.end()
+    return Claims(paper, title, claims)
+
+
+def _claim(table: Table, paper: str) -> Claim:
+    name = table.text("id")
+    if not name.startswith(f"{paper}."):
+        raise table.error("id", name, f"an id that begins with `{paper}.`")
+    table = Table(table.file, name, table.values)
+    kind = table.text("kind")
+    if kind not in KINDS:
+        raise table.one_of("kind", kind, tuple(KINDS))
+    claim = Claim(
+        id=table.text("id"),
+        value=_value(table, kind),
+        unit=table.text("unit"),
+        kind=kind,
+        where=table.text("where"),
+        when=table.text("when"),
+        note=table.text("note", ""),
+    )
+    table.end()
+    return claim
+
+
+def _value(table: Table, kind: str) -> float | tuple[float, float]:
+    if kind != "range":
+        return float(table.take("value", "a number", int, float))
+    found: list[Any] = table.take("value", "[lowest, highest]", list)
+    if len(found) != 2 or not all(isinstance(each, int | float) for each in found) or found[0] > found[1]:
+        raise table.error("value", found, "[lowest, highest]")
+    return float(found[0]), float(found[1])

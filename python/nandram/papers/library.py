@@ -1,0 +1,78 @@
+"""The papers there are: the files of ``claims/`` and ``experiments/``, which came with the program, or a user's own."""
+
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+from nandram.errors import UserError
+from nandram.options import nearest
+from nandram.papers import claims as claims_file
+from nandram.papers import experiment as experiment_file
+from nandram.papers.claims import Claims
+from nandram.papers.experiment import Experiment
+from nandram.papers.grid import words
+from nandram.papers.tables import parse
+
+
+@dataclass(frozen=True)
+class Paper:
+    """A paper's claims and the experiment that tests them."""
+
+    claims: Claims
+    experiment: Experiment | None
+    """None if there is none yet."""
+
+
+@cache
+def _files() -> dict[str, str]:
+    from nandram import _core
+
+    return dict(_core.papers())
+
+
+def papers() -> list[str]:
+    """Return the names of the papers that came with the program."""
+    return [name[len("claims/") : -len(".toml")] for name in _files() if name.startswith("claims/")]
+
+
+def load(name: str, *, quick: bool = False) -> Paper:
+    """Read a paper's claims and experiment; a name that ends in ``.toml`` or has a ``/`` is an experiment file.
+
+    Raises `UserError`.
+    """
+    if name.endswith(".toml") or "/" in name:
+        return _from_file(Path(name), quick)
+    text = _files().get(f"experiments/{name}.toml")
+    claims = _claims(name, "")
+    if text is None:
+        return Paper(claims, None)
+    return Paper(claims, experiment_file.read(f"experiments/{name}.toml", text, None, claims, quick=quick))
+
+
+def _claims(name: str, place: str) -> Claims:
+    known = tuple(papers())
+    if name not in known:
+        raise UserError(f"{place}found the paper `{name}`, expected {words(known)}{nearest(name, known)}")
+    file = f"claims/{name}.toml"
+    return claims_file.read(file, name, _files()[file])
+
+
+def _from_file(path: Path, quick: bool) -> Paper:
+    text = _text(path)
+    top = parse(str(path), text)
+    name = top.text("paper", path.stem)
+    if name.endswith(".toml") or "/" in name:
+        beside = path.parent / name
+        claims = claims_file.read(str(beside), beside.stem, _text(beside))
+    else:
+        claims = _claims(name, f"{top.place('paper')}: ")
+    return Paper(claims, experiment_file.read(str(path), text, path.parent, claims, quick=quick))
+
+
+def _text(path: Path) -> str:
+    try:
+        return path.read_text(encoding="utf-8")
+    except OSError as error:
+        raise UserError(f"{path}: {error.strerror}") from None
+    except UnicodeDecodeError:
+        raise UserError(f"{path}: found no UTF-8 text, expected TOML") from None

@@ -1,0 +1,26 @@
+"""What can be asked of every run: expressions over its ``summary.json``. An experiment file adds its own.
+
+Rates and times are those of the statistics, without the warm-up; of several jobs, those that ran side by side. Counters
+are of the whole run.
+"""
+
+MEASURES = {
+    "read_mb_s": "sum(jobs.read.bw_bytes) / 1e6",
+    "write_mb_s": "sum(jobs.write.bw_bytes) / 1e6",
+    "mb_s": "(sum(jobs.read.bw_bytes) + sum(jobs.write.bw_bytes)) / 1e6",
+    "read_iops": "sum(jobs.read.iops)",
+    "write_iops": "sum(jobs.write.iops)",
+    "iops": "sum(jobs.read.iops) + sum(jobs.write.iops)",
+    "read_us": "sum(jobs.read.lat_ns.mean * jobs.read.total_ios) / sum(jobs.read.total_ios) / 1000",
+    "write_us": "sum(jobs.write.lat_ns.mean * jobs.write.total_ios) / sum(jobs.write.total_ios) / 1000",
+    "mean_us": (
+        "(sum(jobs.read.lat_ns.mean * jobs.read.total_ios) + sum(jobs.write.lat_ns.mean * jobs.write.total_ios))"
+        " / (sum(jobs.read.total_ios) + sum(jobs.write.total_ios)) / 1000"
+    ),
+    "simulated_s": "nandram.simulated_s",
+    "requests": "nandram.requests",
+    "write_amplification": "nandram.ftl.write_amplification",
+    "map_reads": "nandram.ftl.map_reads",
+    "flash_mw": "nandram.energy_j.total / nandram.simulated_s * 1000",
+}
+"""By name; its end is the unit. MB/s are 10^6 bytes a second."""

@@ -1,0 +1,198 @@
+"""Every claim of a paper beside our figure."""
+
+import fnmatch
+import json
+import os
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from nandram.errors import UserError
+
+if TYPE_CHECKING:
+    import polars as pl
+
+    from nandram.papers.experiment import Experiment
+    from nandram.papers.library import Paper
+    from nandram.papers.play import Outcome, Report, Task
+    from nandram.papers.verdict import Row
+
+
+@dataclass(frozen=True)
+class Reproduction:
+    """What `reproduce` found: a row a claim, in the order of the papers and of their claims."""
+
+    rows: "tuple[Row, ...]"
+    titles: dict[str, str]
+    """The papers' titles, by their short names, in order."""
+    quick: bool
+    """Whether the runs were the short ones."""
+
+    def __iter__(self) -> "Iterator[Row]":
+        return iter(self.rows)
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    def __getitem__(self, claim: str) -> "Row":
+        """Return the row of a claim, by its id. Raises `KeyError`."""
+        for row in self.rows:
+            if row.id == claim:
+                return row
+        raise KeyError(claim)
+
+    def of(self, paper: str) -> "list[Row]":
+        """Return the rows of a paper."""
+        return [row for row in self.rows if row.id.startswith(f"{paper}.")]
+
+    @property
+    def counts(self) -> dict[str, int]:
+        """How many claims there are of each verdict."""
+        from nandram.papers.verdict import VERDICTS
+
+        found = Counter(row.verdict for row in self.rows)
+        return {verdict: found[verdict] for verdict in VERDICTS}
+
+    @property
+    def json(self) -> str:
+        """An array of objects: ``id, paper, ours, unit, deviation, verdict, rests_on``."""
+        return json.dumps([asdict(row) for row in self.rows], indent=2, ensure_ascii=False) + "\n"
+
+    def frame(self) -> "pl.DataFrame":
+        """Return a table with a row a claim; a range has its ends in ``paper`` and ``paper_high``."""
+        import polars as pl
+
+        def ends(row: "Row") -> tuple[Any, Any]:
+            return row.paper if isinstance(row.paper, tuple) else (row.paper, None)
+
+        columns = {
+            "id": ([row.id for row in self.rows], pl.String),
+            "paper": ([ends(row)[0] for row in self.rows], pl.Float64),
+            "paper_high": ([ends(row)[1] for row in self.rows], pl.Float64),
+            "ours": ([row.ours for row in self.rows], pl.Float64),
+            "unit": ([row.unit for row in self.rows], pl.String),
+            "deviation": ([row.deviation for row in self.rows], pl.Float64),
+            "verdict": ([row.verdict for row in self.rows], pl.String),
+            "test": ([row.rests_on.test for row in self.rows], pl.String),
+            "rests_on": ([row.rests_on.brief for row in self.rows], pl.String),
+            "note": ([row.rests_on.note for row in self.rows], pl.String),
+        }
+        return pl.DataFrame([pl.Series(name, values, dtype) for name, (values, dtype) in columns.items()])
+
+    def __repr__(self) -> str:
+        counts = ", ".join(f"{number} {verdict}" for verdict, number in self.counts.items() if number)
+        return f"<Reproduction of {', '.join(self.titles)}: {counts or 'no claim'}>"
+
+    def _repr_html_(self) -> str:
+        html: str = self.frame()._repr_html_()
+        return html
+
+
+def reproduce(
+    *papers: str,
+    quick: bool = False,
+    claims: str | None = None,
+    jobs: int | None = None,
+    cache: str | os.PathLike[str] | None = "default",
+    output: str | os.PathLike[str] | None = None,
+    report: "Report | None" = None,
+) -> Reproduction:
+    """Evaluate every claim of papers by the declared experiments; without a paper, of all.
+
+    `papers`: names (``ddrssd``), or experiment files of one's own. `quick`: shorter runs, as the experiments declare
+    them. `claims`: only those whose id matches this pattern (``*.read_*``). `jobs`: runs at a time; as many as the
+    machine has processors unless given. `cache`: the folder in which runs and prepared drives are kept, None for none,
+    or ``default``: ``$NANDRAM_CACHE``, or ``nandram`` in the user's cache folder. `output`: a folder to write the
+    claims (``claims.json``) and the runs to. `report`: called as the runs go on.
+
+    Raises `UserError` for a mistake in any of these, or in an experiment.
+    """
+    from nandram.options import default_cache
+    from nandram.papers import library, play
+
+    if jobs is not None and jobs < 1:
+        raise UserError(f"jobs: found {jobs}, expected a whole number from 1")
+    kept = Path(default_cache()) if cache == "default" else None if cache is None else Path(os.fspath(cache))
+    if kept is not None and kept.exists() and not kept.is_dir():
+        raise UserError(f"cache: found the file `{kept}`, expected a folder")
+    loaded = [library.load(name, quick=quick) for name in papers or library.papers()]
+    plans = [_Plan(paper, claims) for paper in loaded]
+    if claims is not None and not any(plan.wanted for plan in plans):
+        raise UserError(f"claims: found no claim like `{claims}` of {', '.join(each.claims.paper for each in loaded)}")
+    if output is not None:
+        from nandram.output import check
+
+        check(Path(output))
+    tasks = [task for plan in plans for task in plan.tasks.values()]
+    outcomes = play.play(tasks, jobs=jobs or os.cpu_count() or 1, cache=kept, report=report)
+    rows = [row for plan in plans for row in plan.rows(outcomes)]
+    found = Reproduction(tuple(rows), {each.claims.paper: each.claims.title for each in loaded}, quick)
+    if output is not None:
+        _save(found, Path(output), tasks, outcomes)
+    return found
+
+
+def _save(found: Reproduction, folder: Path, tasks: "list[Task]", outcomes: "dict[str, Outcome]") -> None:
+    from nandram.papers import play
+
+    for task in tasks:
+        play.save(folder, task, outcomes[task.key])
+    try:
+        # Last: a folder with the claims holds all their runs.
+        (folder / "claims.json").write_text(found.json, encoding="utf-8")
+    except OSError as error:
+        raise UserError(f"{error.filename or folder}: cannot be written: {error.strerror}") from error
+
+
+class _Plan:
+    """What is to be run for a paper."""
+
+    def __init__(self, paper: "Paper", pattern: str | None) -> None:
+        self._paper = paper
+        self.wanted = [
+            claim
+            for name, claim in paper.claims.claims.items()
+            if pattern is None or fnmatch.fnmatchcase(name, pattern)
+        ]
+        self.tasks: dict[tuple[str, tuple[Any, ...], int], Task] = {}
+        """By run, coordinates and seed."""
+        if paper.experiment is not None:
+            self._add_tasks(paper.experiment)
+
+    def _add_tasks(self, experiment: "Experiment") -> None:
+        from nandram.papers import play
+
+        entries = [experiment.entries[claim.id] for claim in self.wanted if claim.id in experiment.entries]
+        needed = {name for entry in entries for name in experiment.runs_of(entry)}
+        for name, run in experiment.runs.items():
+            if name not in needed:
+                continue
+            for place in run.places():
+                for seed in run.seeds:
+                    point = [f"{axis}={coordinate}" for axis, coordinate in place.items()]
+                    point += [f"seed={seed}"] if len(run.seeds) > 1 else []
+                    label = f"{self._paper.claims.paper}/{','.join([name, *point])}".replace(" ", "_")
+                    task = play.task(run.point(place, seed), label, f"{experiment.file}: runs.{name}")
+                    self.tasks[name, tuple(place.values()), seed] = task
+
+    def rows(self, outcomes: "dict[str, Outcome]") -> "Iterator[Row]":
+        """The rows of the claims that are wanted."""
+        from nandram.papers.verdict import judge
+
+        experiment = self._paper.experiment
+        if experiment is None:
+            for claim in self.wanted:
+                yield judge(self._paper.claims, claim, None, None, {}, {})
+            return
+        from nandram.papers.scope import scope
+
+        made = {key: outcomes[task.key] for key, task in self.tasks.items()}
+        names = scope(experiment, made)
+        for claim in self.wanted:
+            entry = experiment.entries.get(claim.id)
+            ours = entry.ours.evaluate(names) if entry is not None and entry.ours is not None else None
+            used = experiment.runs_of(entry) if entry is not None else []
+            of_it = {task.name: outcomes[task.key] for (run, _, _), task in self.tasks.items() if run in used}
+            yield judge(self._paper.claims, claim, entry, ours, names, of_it)

@@ -1,0 +1,57 @@
+"""The names that the expressions of an experiment use, once its runs are made."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from nandram.errors import UserError
+from nandram.options import nearest
+from nandram.papers.experiment import Experiment, Run
+from nandram.papers.expression import Expression
+from nandram.papers.grid import Coordinate, Grid, GridError, words
+from nandram.papers.play import Outcome
+
+Made = Mapping[tuple[str, tuple[Coordinate, ...], int], Outcome]
+"""Outcomes by the run's name, coordinates and seed."""
+
+
+class Played:
+    """A run at a point of its grid, with all its seeds."""
+
+    def __init__(self, outcomes: Sequence[Outcome], measures: Mapping[str, Expression]) -> None:
+        self._outcomes = outcomes
+        self._measures = measures
+
+    def measure(self, name: str) -> Any:
+        """Return a measure, the mean over the seeds. Raises `GridError`."""
+        if name not in self._measures:
+            known = tuple(self._measures)
+            raise GridError(f"found the measure `{name}`, expected {words(sorted(known))}{nearest(name, known)}")
+        try:
+            values = [self._measures[name].evaluate(each.summary) for each in self._outcomes]
+        except UserError as error:
+            raise GridError(str(error)) from None
+        if len(values) == 1:
+            return values[0]
+        if not all(isinstance(each, int | float) and not isinstance(each, bool) for each in values):
+            raise GridError(f"found the measure `{name}` of several seeds, expected a number of each")
+        return sum(values) / len(values)
+
+
+def scope(experiment: Experiment, made: Made) -> dict[str, Any]:
+    """Return the constants, the runs that were made and the values that these give. Raises `UserError`."""
+    found: dict[str, Any] = dict(experiment.constants)
+    runs = {name for name, _, _ in made}
+    for name in runs:
+        found[name] = _run(experiment.runs[name], experiment.measures, made)
+    for name, value in experiment.values.items():
+        if experiment.uses[name] <= runs:
+            found[name] = value.evaluate(found)
+    return found
+
+
+def _run(run: Run, measures: Mapping[str, Expression], made: Made) -> Any:
+    cells: dict[tuple[Coordinate, ...], Any] = {}
+    for place in run.places():
+        key = tuple(place.values())
+        cells[key] = Played([made[run.name, key, seed] for seed in run.seeds], measures)
+    return Grid(run.axes, cells) if run.axes else cells[()]

@@ -1,0 +1,103 @@
+"""TOML files read key by key, so that every mistake is told with its file and key."""
+
+import tomllib
+from collections.abc import Mapping
+from typing import Any
+
+from nandram.errors import UserError
+from nandram.options import nearest
+from nandram.papers.grid import words
+
+NOTHING: Any = object()
+"""A key that has no default must be there."""
+
+
+class Table:
+    """A table of a file. Each key is taken once; `end` then says whether there are others."""
+
+    def __init__(self, file: str, key: str, values: Mapping[str, Any]) -> None:
+        self.file = file
+        self.key = key
+        self.values = dict(values)
+        """By key, in the order of the file."""
+        self._known: list[str] = []
+
+    def place(self, key: str) -> str:
+        """Where a key stands, as messages say it."""
+        name = key if key.replace("_", "").replace("-", "").isalnum() else f'"{key}"'
+        return f"{self.file}: {self.key}.{name}" if self.key else f"{self.file}: {name}"
+
+    def error(self, key: str, found: object, expected: str) -> UserError:
+        """A mistake in the value of a key."""
+        return UserError(f"{self.place(key)}: found {shown(found)}, expected {expected}")
+
+    def missing(self, message: str) -> UserError:
+        """A mistake of the table as a whole."""
+        return UserError(f"{self.file}: {self.key or 'the file'}: {message}")
+
+    def one_of(self, key: str, found: str, known: tuple[str, ...]) -> UserError:
+        """A value that is none of those known."""
+        return self.error(key, found, f"{words(known)}{nearest(found, known)}")
+
+    def has(self, key: str) -> bool:
+        """Whether a key is there; it counts as known."""
+        self._known.append(key)
+        return key in self.values
+
+    def take(self, key: str, expected: str, *types: type, default: Any = NOTHING) -> Any:
+        """Return the value of a key, of one of `types`. Raises `UserError`."""
+        if not self.has(key):
+            if default is NOTHING:
+                raise UserError(f"{self.place(key)}: found nothing, expected {expected}")
+            return default
+        value = self.values[key]
+        # TOML tells a truth value from a number; Python does not.
+        if not isinstance(value, types) or (isinstance(value, bool) and bool not in types):
+            raise self.error(key, value, expected)
+        return value
+
+    def text(self, key: str, default: Any = NOTHING) -> Any:
+        """Return a text. Raises `UserError`."""
+        return self.take(key, "a text", str, default=default)
+
+    def whole(self, key: str, least: int, default: Any = NOTHING) -> Any:
+        """Return a whole number from `least`. Raises `UserError`."""
+        value = self.take(key, f"a whole number from {least}", int, default=default)
+        if value is not None and value < least:
+            raise self.error(key, value, f"a whole number from {least}")
+        return value
+
+    def table(self, key: str) -> "Table":
+        """Return the table of a key; an empty one if it is not there. Raises `UserError`."""
+        values = self.take(key, "a table", dict, default={})
+        return Table(self.file, self.place(key).removeprefix(f"{self.file}: "), values)
+
+    def tables(self) -> "dict[str, Table]":
+        """Return all keys, each a table. Raises `UserError`."""
+        return {key: self.table(key) for key in self.values}
+
+    def end(self) -> None:
+        """Raise `UserError` if there is a key that was not asked for."""
+        for key in self.values:
+            if key not in self._known:
+                hint = nearest(key, tuple(self._known))
+                raise UserError(f"{self.place(key)}: found this key, expected {words(self._known)}{hint}")
+
+
+def parse(file: str, text: str) -> Table:
+    """Read a file's text; `file` names it in messages. Raises `UserError`."""
+    try:
+        return Table(file, "", tomllib.loads(text))
+    except (tomllib.TOMLDecodeError, RecursionError) as error:
+        raise UserError(f"{file}: found no TOML: {str(error) or 'too deep'}") from None
+
+
+def shown(value: object) -> str:
+    """A value of a file, as messages show it."""
+    if isinstance(value, bool):
+        return f"`{str(value).lower()}`"
+    if isinstance(value, dict):
+        return "a table"
+    if isinstance(value, list):
+        return "a list"
+    return f"`{value}`"
