@@ -11,6 +11,7 @@ from nandram.cli import main
     [
         ["--help"],
         ["run", "--help"],
+        ["reproduce", "--help"],
         ["check", "--help"],
         ["schema", "--help"],
         ["systems", "--help"],

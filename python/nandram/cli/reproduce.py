@@ -12,13 +12,13 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from nandram.papers import Reproduction
-    from nandram.papers.verdict import Figure, Row
+    from nandram.papers.verdict import Row
 
 
 def reproduce(
     papers: Annotated[
         list[str] | None,
-        typer.Argument(metavar="[PAPER]...", help="A paper's name or an experiment file. [default: all papers]"),
+        typer.Argument(metavar="PAPER", help="A paper's name or an experiment file. [default: all papers]"),
     ] = None,
     quick: Annotated[bool, typer.Option("--quick", help="Shorter runs, as the experiments declare them.")] = False,
     claims: Annotated[
@@ -36,7 +36,7 @@ def reproduce(
         typer.Option(metavar="DIR|none", help="Where runs are kept. [default: $NANDRAM_CACHE, or ~/.cache/nandram]"),
     ] = None,
 ) -> None:
-    """Show what papers claim beside what the simulator gives.
+    """Show papers' claims beside our figures.
 
     One row a claim: the paper's figure, ours, the deviation, the verdict, and what the figure rests on. Every claim is
     shown; one without a figure of ours is not comparable. Exits with 0 whatever the verdicts are, unless --check.
@@ -72,7 +72,7 @@ def show(found: "Reproduction") -> None:
 
     console = Console(file=sys.stdout, highlight=False)
     # A table that is cut is of no use: a narrow terminal wraps it, a file does not mind.
-    console.width = max(console.width, 120)
+    console.width = max(console.width, 160)
     for paper, title in found.titles.items():
         rows = found.of(paper)
         if rows:
@@ -96,7 +96,7 @@ def _table(console: "Console", paper: str, rows: "list[Row]") -> None:
         table.add_column(title, justify="right" if justify == "right" else "left", no_wrap=True)
     table.add_column("deviation", justify="right", no_wrap=True)
     table.add_column("verdict", no_wrap=True)
-    table.add_column("rests on")
+    table.add_column("rests on", no_wrap=True)
     for row in rows:
         holds = row.unit == "holds"
         table.add_row(
@@ -118,7 +118,7 @@ def _notes(console: "Console", paper: str, rows: "list[Row]") -> None:
             console.print(f"  {name}: {row.rests_on.note}", markup=False, soft_wrap=True)
 
 
-def figure(value: "Figure") -> str:
+def figure(value: float | tuple[float, float] | None) -> str:
     """Four significant digits, and whole numbers as they are."""
     if value is None:
         return ""

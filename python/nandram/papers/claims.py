@@ -57,6 +57,7 @@ class Claims:
 def read(file: str, paper: str, text: str) -> Claims:
     """Read the claims of a paper. Raises `UserError`."""
     top = parse(file, text)
+    top.only("title", "given", "claim")
     title = top.text("title")
     top.table("given")
     claims: dict[str, Claim] = {}
@@ -66,7 +67,6 @@ def read(file: str, paper: str, text: str) -> Claims:
         if claim.id in claims:
             raise table.error("id", claim.id, "each id once")
         claims[claim.id] = claim
-    top.end()
     return Claims(paper, title, claims)
 
 
@@ -75,10 +75,11 @@ def _claim(table: Table, paper: str) -> Claim:
     if not name.startswith(f"{paper}."):
         raise table.error("id", name, f"an id that begins with `{paper}.`")
     table = Table(table.file, name, table.values)
+    table.only("id", "value", "unit", "kind", "where", "when", "note")
     kind = table.text("kind")
     if kind not in KINDS:
         raise table.one_of("kind", kind, tuple(KINDS))
-    claim = Claim(
+    return Claim(
         id=table.text("id"),
         value=_value(table, kind),
         unit=table.text("unit"),
@@ -87,8 +88,6 @@ def _claim(table: Table, paper: str) -> Claim:
         when=table.text("when"),
         note=table.text("note", ""),
     )
-    table.end()
-    return claim
 
 
 def _value(table: Table, kind: str) -> float | tuple[float, float]:

@@ -59,10 +59,13 @@ SELF_EVIDENT = ("range", "shape")
 _RESERVED = {"ours", "paper", "jobs", "nandram"}
 _IN_BRACES = re.compile(r"\{([A-Za-z_]\w*)\}")
 _OPTIONS = ("precondition", "warm_up", "payload", "replay")
+_WORKLOADS = ("job", "trace", "generate")
+_RUN = ("system", "set", "grid", "seed", "repeat", *_OPTIONS, "wrap", *_WORKLOADS)
+_TEST = ("within", "holds", "set_by")
 
 
 @dataclass(frozen=True)
-class Test:
+class Criterion:
     """When a claim holds. Exactly one of `within` and `holds` is given."""
 
     within: float | None
@@ -78,7 +81,7 @@ class Entry:
 
     ours: Expression | None
     """None if there is no figure."""
-    test: Test | None
+    test: Criterion | None
     """None if the claim's kind is its own test."""
     note: str
     not_comparable: str
@@ -146,10 +149,16 @@ class Experiment:
         return [name for name in self.runs if name in needed]
 
 
-def read(file: str, text: str, folder: Path | None, claims: Claims, *, quick: bool = False) -> Experiment:
-    """Read an experiment for the claims of a paper. Raises `UserError`."""
+def tables(file: str, text: str) -> Table:
+    """Read the tables of an experiment file, and its key ``paper``. Raises `UserError`."""
     top = parse(file, text)
+    top.only("paper", "constants", "quick", "measures", "runs", "values", "tests", "claims")
     top.text("paper", "")
+    return top
+
+
+def read(top: Table, folder: Path | None, claims: Claims, *, quick: bool = False) -> Experiment:
+    """Read an experiment for the claims of a paper from its `tables`. Raises `UserError`."""
     constants = _constants(top, quick)
     measures = _measures(top)
     runs = {name: _run(table, name, constants, folder) for name, table in top.table("runs").tables().items()}
@@ -161,9 +170,8 @@ def read(file: str, text: str, folder: Path | None, claims: Claims, *, quick: bo
     entries = _entries(top.table("claims"), claims, tests, scope)
     for entry in entries.values():
         if entry.ours is not None:
-            _check_measures(entry.ours, runs, measures)
-    top.end()
-    return Experiment(file, constants, measures, runs, values, entries, uses)
+            _check_runs(entry.ours, runs, measures)
+    return Experiment(top.file, constants, measures, runs, values, entries, uses)
 
 
 def _name(table: Table, key: str) -> None:
@@ -204,6 +212,7 @@ def _measures(top: Table) -> dict[str, Expression]:
 
 def _run(table: Table, name: str, constants: dict[str, Constant], folder: Path | None) -> Run:
     _name(table, name)
+    table.only(*_RUN)
     axes: dict[str, tuple[Coordinate, ...]] = {}
     grid = table.table("grid")
     for axis in grid.values:
@@ -223,7 +232,6 @@ def _run(table: Table, name: str, constants: dict[str, Constant], folder: Path |
     for axis in axes:
         if axis not in used:
             raise grid.error(axis, axis, f"an axis that the run uses, as {{{axis}}}")
-    table.end()
     return run
 
 
@@ -242,11 +250,11 @@ def _point(run: Run, place: dict[str, Coordinate], seed: int, used: set[str]) ->
     changes = {key: filled(sets, key, sets.take(key, "a value", object)) for key in sets.values}
     options: dict[str, Any] = {"seed": seed}
     for option in _OPTIONS:
-        if table.has(option):
+        if option in table.values:
             options[option] = str(filled(table, option, table.text(option)))
-    if table.has("wrap"):
+    if "wrap" in table.values:
         options["wrap"] = table.take("wrap", "true or false", bool)
-    given = [key for key in ("job", "trace", "generate") if table.has(key)]
+    given = [key for key in _WORKLOADS if key in table.values]
     if len(given) != 1:
         found = f"`{'`, `'.join(given)}`" if given else "none"
         raise table.missing(f"found {found}, expected one of `job`, `trace` and `generate`")
@@ -268,9 +276,7 @@ def _generated(table: Table, filled: Any) -> str:
     kind = table.text("kind")
     if kind not in GENERATORS:
         raise table.one_of("kind", kind, tuple(GENERATORS))
-    text = GENERATORS[kind](table)
-    table.end()
-    return text
+    return GENERATORS[kind](table)
 
 
 def _filled(table: Table, key: str, value: object, names: dict[str, Constant], used: set[str]) -> Any:
@@ -292,8 +298,17 @@ def _filled(table: Table, key: str, value: object, names: dict[str, Constant], u
 # -- values and claims
 
 
-def _check_measures(expression: Expression, runs: dict[str, Run], measures: dict[str, Expression]) -> None:
+def _check_runs(expression: Expression, runs: dict[str, Run], measures: dict[str, Expression]) -> None:
+    """Raise `UserError` if a run is asked for a measure or a point that it does not have."""
     for run in runs:
+        for axis, coordinate in expression.points(run):
+            axes = runs[run].axes
+            if axis not in axes:
+                hint = nearest(axis, tuple(axes))
+                raise expression.error(f"found the axis `{axis}` of `{run}`, expected {words(axes)}{hint}")
+            if coordinate is not None and coordinate not in axes[axis]:
+                known = words([str(each) for each in axes[axis]])
+                raise expression.error(f"found {axis}={coordinate} of `{run}`, expected {known}")
         for name in sorted(expression.members(run) - measures.keys()):
             hint = nearest(name, tuple(measures))
             raise expression.error(f"found the measure `{name}`, expected {words(sorted(measures))}{hint}")
@@ -310,26 +325,26 @@ def _values(
             raise table.error(key, key, "a name that is no constant's and no run's")
         value = Expression(table.text(key), table.place(key))
         value.expect({*constants, *runs, *values})
-        _check_measures(value, runs, measures)
+        _check_runs(value, runs, measures)
         uses[key] = (value.names & runs.keys()).union(*(uses.get(name, set()) for name in value.names))
         values[key] = value
     return values, uses
 
 
-def _tests(table: Table, constants: dict[str, Constant]) -> dict[str, Test]:
+def _tests(table: Table, constants: dict[str, Constant]) -> dict[str, Criterion]:
     tests = {}
     for kind, each in table.tables().items():
+        each.only(*_TEST)
         if kind not in KINDS:
             raise table.one_of(kind, kind, tuple(KINDS))
         test = _test(each, set(constants))
         if test is None:
             raise each.missing("found neither `within` nor `holds`, expected one of them")
         tests[kind] = test
-        each.end()
     return tests
 
 
-def _test(table: Table, scope: set[str]) -> Test | None:
+def _test(table: Table, scope: set[str]) -> Criterion | None:
     """The test of a table; None if it has none."""
     within = table.take("within", "a number above 0", int, float, default=None)
     holds = table.text("holds", None)
@@ -345,13 +360,13 @@ def _test(table: Table, scope: set[str]) -> Test | None:
     if set_by is None:
         raise table.error("set_by", "nothing", "who decided when the claim holds")
     if holds is None:
-        return Test(float(within), None, set_by)
+        return Criterion(float(within), None, set_by)
     expression = Expression(holds, table.place("holds"))
     expression.expect({"ours", "paper", *scope})
-    return Test(None, expression, set_by)
+    return Criterion(None, expression, set_by)
 
 
-def _entries(table: Table, claims: Claims, tests: dict[str, Test], scope: set[str]) -> dict[str, Entry]:
+def _entries(table: Table, claims: Claims, tests: dict[str, Criterion], scope: set[str]) -> dict[str, Entry]:
     entries = {}
     for name, value in table.values.items():
         if name not in claims.claims:
@@ -361,18 +376,20 @@ def _entries(table: Table, claims: Claims, tests: dict[str, Test], scope: set[st
     return entries
 
 
-def _entry(above: Table, name: str, value: object, kind: str, tests: dict[str, Test], scope: set[str]) -> Entry:
+def _entry(above: Table, name: str, value: object, kind: str, tests: dict[str, Criterion], scope: set[str]) -> Entry:
     if isinstance(value, str):
         ours: Expression | None = Expression(value, above.place(name))
         test, note, reason = None, "", ""
     else:
+        if not isinstance(value, dict):
+            raise above.error(name, value, "an expression or a table")
         table = above.table(name)
+        table.only("ours", "note", "not_comparable", *_TEST)
         text, reason = table.text("ours", None), table.text("not_comparable", "")
         if text is None and not reason:
             raise table.missing("found neither `ours` nor `not_comparable`, expected one of them")
         ours = None if text is None else Expression(text, table.place("ours"))
         test, note = _test(table, scope), table.text("note", "")
-        table.end()
     if ours is not None:
         ours.expect(scope)
     test = test or tests.get(kind)

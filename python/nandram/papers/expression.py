@@ -84,12 +84,25 @@ class Expression:
                     found.add(node.attr)
         return found
 
+    def points(self, of: str) -> set[tuple[str, Any]]:
+        """The axes, with coordinates, of the points of `of` that it picks; None is a coordinate that it computes."""
+        found = set()
+        for node in ast.walk(self._tree):
+            if isinstance(node, ast.Call):
+                base = node.func.value if isinstance(node.func, ast.Attribute) else node.func
+                if isinstance(base, ast.Name) and base.id == of:
+                    for each in node.keywords:
+                        found.add((str(each.arg), each.value.value if isinstance(each.value, ast.Constant) else None))
+        return found
+
     def evaluate(self, scope: Mapping[str, Any]) -> Any:
         """Return its value where the names are those of `scope`. Raises `UserError`."""
         try:
             return self._value(self._tree, scope)
-        except (GridError, ZeroDivisionError, OverflowError) as error:
-            raise UserError(f"{self.place}: `{self.text}`: {error}") from None
+        except (GridError, ZeroDivisionError) as error:
+            raise self.error(str(error)) from None
+        except OverflowError:
+            raise self.error("found a number that is too large") from None
 
     # -- what may stand in it
 

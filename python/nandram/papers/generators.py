@@ -12,11 +12,12 @@ T = TypeVar("T")
 def mix(table: Table) -> str:
     """Writes and reads in given shares, of which a given share of the reads finds nothing in any cache.
 
-    Keys: ``requests``; ``request_bytes``; ``span_bytes``, the part of the drive that is used; ``writes``, their part
-    of the requests; ``read_misses``, their part of the reads; ``seed``. The shares are met exactly, in random order. A
-    read that misses goes to a place that nothing touched before, in the lower half of the span; one that hits repeats
-    the read before it; a write goes to a place of its own in the upper half.
+    Keys, beside ``kind``: ``requests``; ``request_bytes``; ``span_bytes``, the part of the drive that is used;
+    ``writes``, their part of the requests; ``read_misses``, their part of the reads; ``seed``. The shares are met
+    exactly, in random order. A read that misses goes to a place that nothing touched before, in the lower half of the
+    span; one that hits repeats the read before it; a write goes to a place of its own in the upper half.
     """
+    table.only("kind", "requests", "request_bytes", "span_bytes", "writes", "read_misses", "seed")
     requests = table.whole("requests", 1)
     size = table.whole("request_bytes", 512)
     span = table.whole("span_bytes", 512)

@@ -11,7 +11,6 @@ from nandram.papers import experiment as experiment_file
 from nandram.papers.claims import Claims
 from nandram.papers.experiment import Experiment
 from nandram.papers.grid import words
-from nandram.papers.tables import parse
 
 
 @dataclass(frozen=True)
@@ -46,7 +45,8 @@ def load(name: str, *, quick: bool = False) -> Paper:
     claims = _claims(name, "")
     if text is None:
         return Paper(claims, None)
-    return Paper(claims, experiment_file.read(f"experiments/{name}.toml", text, None, claims, quick=quick))
+    top = experiment_file.tables(f"experiments/{name}.toml", text)
+    return Paper(claims, experiment_file.read(top, None, claims, quick=quick))
 
 
 def _claims(name: str, place: str) -> Claims:
@@ -58,21 +58,20 @@ def _claims(name: str, place: str) -> Claims:
 
 
 def _from_file(path: Path, quick: bool) -> Paper:
-    text = _text(path)
-    top = parse(str(path), text)
+    top = experiment_file.tables(str(path), _text(path))
     name = top.text("paper", path.stem)
     if name.endswith(".toml") or "/" in name:
         beside = path.parent / name
         claims = claims_file.read(str(beside), beside.stem, _text(beside))
     else:
         claims = _claims(name, f"{top.place('paper')}: ")
-    return Paper(claims, experiment_file.read(str(path), text, path.parent, claims, quick=quick))
+    return Paper(claims, experiment_file.read(top, path.parent, claims, quick=quick))
 
 
 def _text(path: Path) -> str:
     try:
         return path.read_text(encoding="utf-8")
     except OSError as error:
-        raise UserError(f"{path}: {error.strerror}") from None
+        raise UserError(f"{path}: cannot be read: {error.strerror}") from None
     except UnicodeDecodeError:
-        raise UserError(f"{path}: found no UTF-8 text, expected TOML") from None
+        raise UserError(f"{path}: not TOML: it is no UTF-8 text") from None

@@ -58,7 +58,7 @@ def task(point: Point, name: str, place: str) -> Task:
         try:
             workload = point.path.read_bytes()
         except OSError as error:
-            raise UserError(f"{place}.trace: {point.path}: {error.strerror}") from None
+            raise UserError(f"{place}.trace: {point.path}: cannot be read: {error.strerror}") from None
     options = json.dumps(point.options, sort_keys=True)
     parts = [_program(), system.encode(), workload, options.encode(), str(point.trace).encode()]
     digest = hashlib.sha256(b"".join(hashlib.sha256(part).digest() for part in parts))
@@ -139,8 +139,13 @@ def _play(each: Task, cache: Path | None, progress: Callable[[float, float, int]
         except UserError as error:
             # A job of the file has no path that the user knows.
             raise UserError(f"{each.place}: {str(error).replace(str(path), path.name)}") from None
-    manifest = result.manifest | {"workload": each.name if point.path is None else str(point.path)}
-    return Outcome(result.summary, manifest)
+    if point.path is None:
+        # The folder is gone, and was another one each time.
+        result.manifest["workload"] = each.name
+        for job in result.summary["jobs"]:
+            if "trace" in job["job options"]:
+                job["job options"]["trace"] = each.name
+    return Outcome(result.summary, result.manifest)
 
 
 # -- what is kept

@@ -13,14 +13,13 @@ NOTHING: Any = object()
 
 
 class Table:
-    """A table of a file. Each key is taken once; `end` then says whether there are others."""
+    """A table of a file."""
 
     def __init__(self, file: str, key: str, values: Mapping[str, Any]) -> None:
         self.file = file
         self.key = key
         self.values = dict(values)
         """By key, in the order of the file."""
-        self._known: list[str] = []
 
     def place(self, key: str) -> str:
         """Where a key stands, as messages say it."""
@@ -39,14 +38,15 @@ class Table:
         """A value that is none of those known."""
         return self.error(key, found, f"{words(known)}{nearest(found, known)}")
 
-    def has(self, key: str) -> bool:
-        """Whether a key is there; it counts as known."""
-        self._known.append(key)
-        return key in self.values
+    def only(self, *known: str) -> None:
+        """Raise `UserError` if there is a key that is none of those known: first of all, since it explains the rest."""
+        for key in self.values:
+            if key not in known:
+                raise UserError(f"{self.place(key)}: found this key, expected {words(known)}{nearest(key, known)}")
 
     def take(self, key: str, expected: str, *types: type, default: Any = NOTHING) -> Any:
         """Return the value of a key, of one of `types`. Raises `UserError`."""
-        if not self.has(key):
+        if key not in self.values:
             if default is NOTHING:
                 raise UserError(f"{self.place(key)}: found nothing, expected {expected}")
             return default
@@ -76,20 +76,13 @@ class Table:
         """Return all keys, each a table. Raises `UserError`."""
         return {key: self.table(key) for key in self.values}
 
-    def end(self) -> None:
-        """Raise `UserError` if there is a key that was not asked for."""
-        for key in self.values:
-            if key not in self._known:
-                hint = nearest(key, tuple(self._known))
-                raise UserError(f"{self.place(key)}: found this key, expected {words(self._known)}{hint}")
-
 
 def parse(file: str, text: str) -> Table:
     """Read a file's text; `file` names it in messages. Raises `UserError`."""
     try:
         return Table(file, "", tomllib.loads(text))
     except (tomllib.TOMLDecodeError, RecursionError) as error:
-        raise UserError(f"{file}: found no TOML: {str(error) or 'too deep'}") from None
+        raise UserError(f"{file}: not TOML: {str(error) or 'too deep'}") from None
 
 
 def shown(value: object) -> str:
@@ -98,6 +91,6 @@ def shown(value: object) -> str:
         return f"`{str(value).lower()}`"
     if isinstance(value, dict):
         return "a table"
-    if isinstance(value, list):
+    if isinstance(value, list) and len(str(value)) > 60:
         return "a list"
     return f"`{value}`"

@@ -6,13 +6,12 @@ from typing import Any, Literal
 
 from nandram.errors import UserError
 from nandram.papers.claims import Claim, Claims
-from nandram.papers.experiment import Entry, Test
+from nandram.papers.experiment import Entry, Criterion
 from nandram.papers.functions import kind as kind_of
 from nandram.papers.play import Outcome
 
 Verdict = Literal["held", "missed", "calibrated", "not-comparable"]
 VERDICTS: tuple[Verdict, ...] = ("held", "missed", "calibrated", "not-comparable")
-Figure = float | tuple[float, float] | None
 
 BASES = ("given", "assumed", "calibrated")
 
@@ -46,7 +45,7 @@ class RestsOn:
         parts = [f"{len(values)} {name}" for name, values in counted if values]
         if self.calibrated:
             names = [name.partition(".")[2] for name in self.fitted_to]
-            parts.append(f"{len(self.calibrated)} calibrated to {', '.join(names) or 'other figures'}")
+            parts.append(f"{len(self.calibrated)} fitted to {', '.join(names) or 'other figures'}")
         return ", ".join(parts) or "no run"
 
 
@@ -55,9 +54,9 @@ class Row:
     """A claim beside our figure."""
 
     id: str
-    paper: Figure
+    paper: float | tuple[float, float]
     """As printed; the lowest and the highest of a range."""
-    ours: Figure
+    ours: float | None
     """None if there is none; 1 if a shape holds, 0 if not."""
     unit: str
     deviation: float | None
@@ -115,7 +114,7 @@ def _deviation(claim: Claim, ours: float | None) -> float | None:
 
 
 def _holds(
-    claim: Claim, test: Test | None, ours: Any, figure: float, deviation: float | None, scope: dict[str, Any]
+    claim: Claim, test: Criterion | None, ours: Any, figure: float, deviation: float | None, scope: dict[str, Any]
 ) -> bool:
     if test is None:
         return deviation == 0 if claim.kind == "range" else figure == claim.value
@@ -136,7 +135,7 @@ def _rests_on(claims: Claims, claim: Claim, entry: Entry | None, outcomes: dict[
     for outcome in outcomes.values():
         manifest = outcome.manifest
         for key, setting in manifest["settings"].items():
-            if setting["set_by"] == "default":
+            if setting["set_by"] == "default" or key == "title":
                 continue
             about = {"system": manifest["system"], "key": key, "value": setting["value"]}
             ((basis, text),) = setting.get("basis", {"set": ""}).items()
