@@ -6,7 +6,7 @@ import pytest
 
 from nandram import UserError
 from nandram.papers.claims import Claim, Claims
-from nandram.papers.experiment import Entry, Criterion
+from nandram.papers.experiment import Criterion, Entry
 from nandram.papers.expression import Expression
 from nandram.papers.play import Outcome
 from nandram.papers.verdict import Row, claim_ids, judge

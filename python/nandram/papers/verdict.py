@@ -6,7 +6,7 @@ from typing import Any, Literal
 
 from nandram.errors import UserError
 from nandram.papers.claims import Claim, Claims
-from nandram.papers.experiment import Entry, Criterion
+from nandram.papers.experiment import Criterion, Entry
 from nandram.papers.functions import kind as kind_of
 from nandram.papers.play import Outcome
 
