@@ -7,7 +7,7 @@ use sim::Time;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Config {
     /// Commands in the controller at a time, from fetch to completion: 1 to 65,535. (SATA: at most 32, the tags of
-    /// native command queuing.)
+    /// native command queuing; UFS: at most 32 tasks.)
     pub max_commands: u32,
     /// NVMe: submission queue entries read from the host at once, 1 and up.
     pub fetch_burst: u32,
@@ -30,6 +30,8 @@ pub struct Config {
     /// Bytes a second of the controller's DRAM, through which a command's data passes (written and read: twice its
     /// bytes); `None` where buffers are SRAM or fast enough not to matter.
     pub dram_bandwidth: Option<u64>,
+    /// UFS: pieces in which data moves.
+    pub utp: Utp,
 }
 
 impl Default for Config {
@@ -47,6 +49,7 @@ impl Default for Config {
             host_page: 4096,
             firmware: Firmware::default(),
             dram_bandwidth: None,
+            utp: Utp::default(),
         }
     }
 }
@@ -130,5 +133,21 @@ impl Firmware {
             Op::Trim => self.trim,
             Op::Flush => self.flush,
         }
+    }
+}
+
+/// Transfers of the UFS transport protocol.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Utp {
+    /// Most data of a DATA IN or DATA OUT UPIU in bytes (attributes bMaxDataInSize and bMaxDataOutSize): up to 130,560.
+    pub segment: u32,
+    /// READY TO TRANSFER UPIUs that wait for their data at a time (attribute bMaxNumOfRTT).
+    pub ready_to_transfers: u32,
+}
+
+impl Default for Utp {
+    /// Given: the attributes' defaults (UFS 2.0, JESD220B, 14.3).
+    fn default() -> Self {
+        Utp { segment: 4096, ready_to_transfers: 2 }
     }
 }

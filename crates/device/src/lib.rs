@@ -10,12 +10,14 @@ pub mod engine;
 pub mod nvme;
 pub mod pool;
 pub mod sata;
+pub mod ufs;
 
 use sim::Lane;
 
-pub use config::{Arbitration, Coalescing, Config, Firmware, Priority};
+pub use config::{Arbitration, Coalescing, Config, Firmware, Priority, Utp};
 pub use nvme::{Completion, Ended, Fetch, Nvme};
 pub use sata::Sata;
+pub use ufs::Ufs;
 
 /// What a controller waits for. The number is a command's tag.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

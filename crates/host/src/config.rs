@@ -9,7 +9,7 @@ pub struct Config {
     pub cores: u32,
     /// NVMe: queue pairs, 1 to 65,535. Core `c` uses queue pair `c` modulo this.
     pub queue_pairs: u32,
-    /// Entries of each queue, of which NVMe can use all but one (2 to 65,535); AHCI: command slots, 1 to 32.
+    /// Entries of each queue, of which NVMe can use all but one (2 to 65,535); AHCI, UFSHCI: command slots, 1 to 32.
     pub queue_depth: u32,
     /// Submission of a command: block layer, driver, doorbell.
     pub submit: Time,
@@ -21,6 +21,8 @@ pub struct Config {
     pub max_transfer: u64,
     /// What only a SATA drive's host has.
     pub ahci: AhciConfig,
+    /// What only a UFS device's host has.
+    pub ufshci: UfshciConfig,
 }
 
 impl Default for Config {
@@ -38,6 +40,7 @@ impl Default for Config {
             // Assumed: Linux's max_sectors_kb on many drives.
             max_transfer: 128 << 10,
             ahci: AhciConfig::default(),
+            ufshci: UfshciConfig::default(),
         }
     }
 }
@@ -93,6 +96,45 @@ impl Default for AhciConfig {
             region: 4096,
             // Linux keeps queued trims off for many drives.
             queued_trim: false,
+        }
+    }
+}
+
+/// A UFS host controller and its driver.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct UfshciConfig {
+    /// From the driver's write of the doorbell register (UTRLDBR) to the controller's seeing it.
+    pub register_write: Time,
+    /// From a read's of memory leaving the controller to its data's coming, and from a write's to its being visible.
+    pub memory_latency: Time,
+    /// Bytes a second that the controller reads of memory, and as many that it writes at the same time.
+    pub dma: u64,
+    /// Bytes of a memory region: those of a page if the buffer is scattered, at most 256 KiB.
+    pub region: u64,
+    /// Interrupts wait for each other; `None`: each end of a command interrupts.
+    pub aggregation: Option<Aggregation>,
+}
+
+/// Aggregation of a UFS host controller's interrupts (JESD223B, UTRIACR).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Aggregation {
+    /// Ends of commands that make an interrupt, 1 to 31.
+    pub threshold: u32,
+    /// Longest delay of an interrupt: a multiple of 40 us, up to 255 of them.
+    pub time: Time,
+}
+
+impl Default for UfshciConfig {
+    fn default() -> Self {
+        UfshciConfig {
+            // Assumed: a posted write through a system on a chip's buses, which a core does not wait for.
+            register_write: Time::from_ns(150),
+            // Assumed: LPDDR behind the buses of a system on a chip.
+            memory_latency: Time::from_ns(200),
+            // Assumed: a 64-bit AXI bus at 200 MHz, which has a channel each way.
+            dma: 1_600_000_000,
+            region: 4096,
+            aggregation: None,
         }
     }
 }

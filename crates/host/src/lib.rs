@@ -9,21 +9,24 @@ pub mod config;
 pub mod cores;
 pub mod nvme;
 pub mod requests;
+pub mod slots;
+pub mod ufs;
 pub mod vector;
 
 use media::{Request, Status};
 use sim::{Lane, Time};
 
 pub use ahci::Ahci;
-pub use config::{AhciConfig, Completion, Config};
+pub use config::{Aggregation, AhciConfig, Completion, Config, UfshciConfig};
 pub use nvme::{Delivery, Entry, Nvme};
+pub use ufs::Ufshci;
 
 /// What a driver waits for: it has processed the completion of a command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Event {
-    /// The queue pair; zero for AHCI.
+    /// The queue pair; zero for AHCI and UFSHCI.
     pub queue: u16,
-    /// The command's number within its queue; for AHCI its slot.
+    /// The command's number within its queue; for AHCI and UFSHCI its slot.
     pub cid: u16,
 }
 
@@ -35,7 +38,7 @@ const REAPED: Lane = Lane(0);
 /// A command that the driver hands to the device.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Submission {
-    /// The command's number within its queue; for AHCI its slot.
+    /// The command's number within its queue; for AHCI and UFSHCI its slot.
     pub cid: u16,
     /// When the driver writes the doorbell.
     pub at: Time,

@@ -7,6 +7,7 @@ pub mod pcie;
 pub mod rate;
 pub mod sata;
 pub mod serial;
+pub mod ufs;
 
 use sim::Time;
 
@@ -14,6 +15,7 @@ pub use pcie::{Pcie, PcieConfig};
 pub use rate::ByteTime;
 pub use sata::{Sata, SataConfig};
 pub use serial::{Serial, Span};
+pub use ufs::{Ufs, UfsConfig};
 
 /// Which way something travels.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -65,9 +67,11 @@ pub enum Config {
     Pcie(PcieConfig),
     /// Serial ATA.
     Sata(SataConfig),
+    /// UniPro over M-PHY, whose messages are its own: [`Ufs`].
+    Ufs(UfsConfig),
 }
 
-/// A link of some kind.
+/// A link whose data moves by [`Link::data`].
 #[derive(Clone, Debug)]
 pub enum Link {
     /// PCI Express.
@@ -80,11 +84,12 @@ impl Link {
     /// An idle link.
     ///
     /// # Panics
-    /// If the configuration is not one of that kind of link; see [`Pcie::new`] and [`Sata::new`].
+    /// If the configuration is not one of that kind of link; see [`Pcie::new`] and [`Sata::new`]. If it is [`Ufs`]'s.
     pub fn new(config: &Config) -> Link {
         match config {
             Config::Pcie(config) => Link::Pcie(Pcie::new(config)),
             Config::Sata(config) => Link::Sata(Sata::new(config)),
+            Config::Ufs(_) => panic!("UFS moves information units, not a command's data"),
         }
     }
 

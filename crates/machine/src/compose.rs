@@ -89,6 +89,17 @@ fn front(system: &System) -> FrontConfig {
             auto_activate: system.link.auto_activate,
             handshake: system.link.handshake,
         }),
+        l::LinkType::Ufs => link::Config::Ufs(link::UfsConfig {
+            gear: system.link.gear as u8,
+            series: match system.link.series {
+                l::Series::A => link::ufs::Series::A,
+                l::Series::B => link::ufs::Series::B,
+            },
+            lanes: system.link.lanes as u8,
+            latency: system.link.latency,
+            credits: system.link.credits as u32,
+            frames_per_afc: system.link.frames_per_afc,
+        }),
     };
     let arbitration = match d.arbitration {
         device::Arbitration::RoundRobin => ::device::Arbitration::RoundRobin,
@@ -122,6 +133,14 @@ fn front(system: &System) -> FrontConfig {
                 region: s.ahci.region,
                 queued_trim: s.ahci.queued_trim,
             },
+            ufshci: host::UfshciConfig {
+                register_write: s.ufshci.register_write,
+                memory_latency: s.ufshci.memory_latency,
+                dma: s.ufshci.dma,
+                region: s.ufshci.region,
+                aggregation: (s.ufshci.aggregation > 1)
+                    .then_some(host::Aggregation { threshold: s.ufshci.aggregation, time: s.ufshci.aggregation_time }),
+            },
         },
         link,
         device: ::device::Config {
@@ -141,6 +160,7 @@ fn front(system: &System) -> FrontConfig {
                 complete: d.firmware.complete,
             },
             dram_bandwidth: d.dram_bandwidth,
+            utp: ::device::Utp { segment: d.utp.segment as u32, ready_to_transfers: d.utp.ready_to_transfers },
         },
     }
 }

@@ -7,19 +7,23 @@
 mod ahci;
 #[path = "front/nvme.rs"]
 mod nvme;
+#[path = "front/ufs.rs"]
+mod ufs;
 
 use media::{Request, Status, Tag};
 use sim::{Lane, Schedule, Time, Track};
 
 use ahci::Ahci;
 use nvme::Nvme;
+use ufs::Ufs;
 
 /// Host, link and device.
 #[derive(Clone, Debug)]
 pub struct FrontConfig {
     /// The host's driver and processors.
     pub host: host::Config,
-    /// The link, which says what the host and the device are: NVMe over PCI Express, AHCI and a drive over SATA.
+    /// The link, which says what the host and the device are: NVMe over PCI Express, AHCI and a drive over SATA,
+    /// UFSHCI and a device over UniPro.
     pub link: link::Config,
     /// The controller.
     pub device: device::Config,
@@ -32,14 +36,14 @@ pub enum Event {
     Device(device::Event),
     /// The driver's.
     Host(host::Event),
-    /// The write of a doorbell is at the controller (NVMe) or the adapter (AHCI).
+    /// The write of a doorbell is at the controller (NVMe, UFSHCI) or the adapter (AHCI).
     Doorbell {
-        /// The queue pair; zero for AHCI.
+        /// The queue pair; zero for AHCI and UFSHCI.
         queue: u16,
         /// The command.
         cid: u16,
     },
-    /// The adapter has read the command in this slot.
+    /// The adapter or host controller has read the command in this slot.
     Issued(u16),
     /// The controller has read or written host memory.
     HostMemory(u32),
@@ -105,6 +109,8 @@ pub enum Front {
     Nvme(Box<Nvme>),
     /// AHCI and SATA.
     Ahci(Box<Ahci>),
+    /// UFSHCI and UFS.
+    Ufs(Box<Ufs>),
 }
 
 const HOST_LANE: u8 = device::LANES;
@@ -121,6 +127,7 @@ macro_rules! each {
         match $front {
             Front::Nvme($path) => $body,
             Front::Ahci($path) => $body,
+            Front::Ufs($path) => $body,
         }
     };
 }
@@ -131,9 +138,10 @@ impl Front {
     /// # Panics
     /// If a part has no such configuration; see the parts.
     pub fn new(config: &FrontConfig) -> Front {
-        match config.link {
+        match &config.link {
             link::Config::Pcie(_) => Front::Nvme(Box::new(Nvme::new(config))),
             link::Config::Sata(_) => Front::Ahci(Box::new(Ahci::new(config))),
+            link::Config::Ufs(link) => Front::Ufs(Box::new(Ufs::new(config, link))),
         }
     }
 
@@ -231,12 +239,13 @@ impl Front {
     /// kept there. [`Output::HostMemory`] follows, for a write when the data has left.
     ///
     /// # Panics
-    /// On SATA, where a drive cannot.
+    /// On SATA and UFS, where a drive cannot.
     #[inline]
     pub fn host_memory(&mut self, now: Time, bytes: u32, store: bool, id: u32, s: &mut impl Schedule<Event>) {
         match self {
             Front::Nvme(path) => path.host_memory(now, bytes, store, id, s),
             Front::Ahci(_) => panic!("a SATA drive cannot use host memory"),
+            Front::Ufs(_) => panic!("a UFS device without unified memory cannot use host memory"),
         }
     }
 

@@ -224,6 +224,7 @@ pub fn plain() -> FrontConfig {
             completion: host::Completion::Interrupt { delivery: ns(300), handler: ns(700) },
             max_transfer: 128 << 10,
             ahci: host::AhciConfig::default(),
+            ufshci: host::UfshciConfig::default(),
         },
         link: link::Config::Pcie(link::PcieConfig {
             bandwidth: Some(4_000_000_000),

@@ -78,6 +78,28 @@ fn link(s: &System) -> Result<(), SystemError> {
             "at least 2 where link.type is \"pcie\"",
         )?;
     }
+    if s.link.kind == LinkType::Ufs {
+        s.expect(s.link.lanes <= 2, &["link.lanes", "link.type"], "1 or 2 where link.type is \"ufs\"")?;
+        let slots = "1 to 32 where link.type is \"ufs\"";
+        s.expect(s.host.queue_depth <= 32, &["host.queue_depth", "link.type"], slots)?;
+        s.expect(s.device.max_commands <= 32, &["device.max_commands", "link.type"], slots)?;
+        s.expect(s.device.utp.segment.is_multiple_of(SECTOR), &["device.utp.segment"], "a multiple of 512B")?;
+        s.expect(s.host.ufshci.region.is_multiple_of(SECTOR), &["host.ufshci.region"], "a multiple of 512B")?;
+        let time = s.host.ufshci.aggregation_time.ps();
+        let key = "host.ufshci.aggregation_time";
+        s.expect(time > 0 && time.is_multiple_of(40_000_000), &[key], "a multiple of 40us, not zero")?;
+    }
+    if s.link.kind != LinkType::Pcie {
+        let (slots, tags) = ("host.queue_depth", "device.max_commands");
+        let most = format!("at most {tags} ({}) where link.type is \"{}\"", s.device.max_commands, s.link.kind.word());
+        s.expect(s.host.queue_depth <= s.device.max_commands, &[slots, tags], &most)?;
+        let place = &["ftl.map_cache.place", "link.type"];
+        s.expect(
+            s.ftl.map_cache.place != MapPlace::Host,
+            place,
+            "\"sram\" or \"dram\" where link.type is not \"pcie\"",
+        )?;
+    }
     let lanes = [1, 2, 4, 8, 12, 16, 32].contains(&s.link.lanes);
     s.expect(lanes, &["link.lanes"], "1, 2, 4, 8, 12, 16 or 32")?;
     let wide = s.link.lanes < 32 || s.link.generation < 6;

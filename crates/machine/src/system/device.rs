@@ -67,6 +67,7 @@ section! {
             Fallback::By("link.type", &[
                 by_assumed("pcie", "512", "more than hosts commonly keep outstanding, less than a queue can hold"),
                 by_given("sata", "32", "Serial ATA native command queuing: 32 tags"),
+                by_given("ufs", "32", "UFS 2.0 (JESD220B): one queue, and a host's list of 32 transfer requests"),
             ]),
             "Commands that the controller works on at once.";
         "device.dram" dram: u64 = SIZE,
@@ -84,6 +85,8 @@ section! {
 
         /// Interrupt coalescing (NVMe Feature 08h).
         table coalescing: Coalescing;
+        /// Transfers of the UFS transport protocol.
+        table utp: Utp;
         /// What the firmware costs.
         table firmware: Firmware;
         /// Memory for data that was read.
@@ -106,6 +109,20 @@ section! {
             given("0s", "NVMe Base Specification: the default of Feature 08h is none"),
             "Longest time that it waits, a multiple of 100us.",
             when "link.type" is "pcie";
+    }
+}
+
+section! {
+    /// Transfers of the UFS transport protocol.
+    Utp {
+        "device.utp.segment" segment: u64 = SIZE.within(512.0, 130560.0),
+            given("4KiB", "UFS 2.0 (JESD220B): bMaxDataInSize and bMaxDataOutSize follow the buffers, 8 x 512 bytes"),
+            "Most data of a DATA IN or DATA OUT UPIU, a multiple of 512.",
+            when "link.type" is "ufs";
+        "device.utp.ready_to_transfers" ready_to_transfers: u32 = COUNT.within(1.0, 255.0),
+            given("2", "UFS 2.0 (JESD220B): the default of bMaxNumOfRTT"),
+            "READY TO TRANSFER UPIUs that wait for their data at a time.",
+            when "link.type" is "ufs";
     }
 }
 

@@ -3,12 +3,15 @@
 use sim::Time;
 
 use super::key::{
-    BOOL, COUNT, Fallback, Kind, SIZE, Shape, TIME, assumed, by_assumed, by_given, given, section, words,
+    BOOL, COUNT, Fallback, Kind, RATE, SIZE, Shape, TIME, assumed, by_assumed, by_given, given, section, words,
 };
 
 const URING: &str = "a core of today does close to a million requests of 4 KiB a second through io_uring and nvme-pci";
 const AHCI_PATH: &str = "half of the 6.0 us that Intel gives for the path through AHCI (AnandTech, Testing SATA \
     Express, 2014)";
+const UFS_PATH: &str = "half of the 6.0 us of AHCI, whose way through SCSI and interrupt it shares, on a core of a phone, \
+    which takes two and a half times as long as a desktop's";
+const SOC: &str = "a few hundred nanoseconds through the buses of a system on a chip";
 const POLL_PAPER: &str = "an interrupt costs about 2 us before the completion (in kind after Yang, Minturn and Hady, \
     When poll is better than interrupt, FAST 2012)";
 const ADAPTER: &str = "a chipset's adapter is a few hundred nanoseconds from cores and memory";
@@ -49,7 +52,8 @@ impl super::key::FromValue for Vec<QueuePriority> {
 }
 
 section! {
-    /// The host: its cores and its driver. The driver follows the link: nvme-pci over PCIe, AHCI over SATA.
+    /// The host: its cores and its driver. The driver follows the link: nvme-pci over PCIe, AHCI over SATA,
+    /// ufshcd over UFS.
     Host {
         "host.cores" cores: u32 = COUNT.within(1.0, 1024.0),
             assumed("8", "a desktop of today"),
@@ -62,20 +66,29 @@ section! {
             Fallback::By("link.type", &[
                 by_given("pcie", "1024", "the default of the Linux NVMe driver"),
                 by_given("sata", "32", "Serial ATA native command queuing: 32 tags"),
+                by_given("ufs", "32", "UFSHCI 2.0 (JESD223B): a list of 32 transfer requests"),
             ]),
-            "Entries of an NVMe queue, of which all but one can be used; command slots of AHCI.";
+            "Entries of an NVMe queue, of which all but one can be used; command slots of AHCI or UFSHCI.";
         "host.queue_priority" queue_priority: Vec<QueuePriority> = Kind::new(Shape::Words(QueuePriority::WORDS)),
             given("medium", "the Linux NVMe driver creates all of its queues so"),
             "Class of each queue pair; those beyond the list are medium.",
             when "device.arbitration" is "weighted-round-robin";
         "host.submit" submit: Time = TIME,
-            Fallback::By("link.type", &[by_assumed("pcie", "700ns", URING), by_assumed("sata", "3us", AHCI_PATH)]),
+            Fallback::By("link.type", &[
+                by_assumed("pcie", "700ns", URING),
+                by_assumed("sata", "3us", AHCI_PATH),
+                by_assumed("ufs", "7.5us", UFS_PATH),
+            ]),
             "CPU time from the program's call to the doorbell, a command.";
         "host.complete" complete: Time = TIME,
-            Fallback::By("link.type", &[by_assumed("pcie", "400ns", URING), by_assumed("sata", "3us", AHCI_PATH)]),
+            Fallback::By("link.type", &[
+                by_assumed("pcie", "400ns", URING),
+                by_assumed("sata", "3us", AHCI_PATH),
+                by_assumed("ufs", "7.5us", UFS_PATH),
+            ]),
             "CPU time from the completion seen to the program told, a command.";
         "host.completion" completion: Completion = Kind::words(Completion::WORDS),
-            given("interrupt", "the default of the Linux NVMe and AHCI drivers"),
+            given("interrupt", "the default of the Linux NVMe, AHCI and UFS drivers"),
             "How the host learns of completions.";
         "host.poll" poll: Time = TIME,
             assumed("100ns", "a look at a queue entry that the device has just written is one cache miss"),
@@ -85,6 +98,8 @@ section! {
             Fallback::By("link.type", &[
                 by_assumed("pcie", "512KiB", "an MDTS of 7 with pages of 4 KiB, as client drives have"),
                 by_given("sata", "1280KiB", "Linux: BLK_DEF_MAX_SECTORS, 2560 sectors"),
+                by_given("ufs", "512KiB", "Linux: SCSI_DEFAULT_MAX_SECTORS, 1024 sectors, and 128 pages of 4 KiB \
+                    (SG_ALL)"),
             ]),
             "Bytes of the largest command; larger requests are split by the driver.";
         "host.page" page: u64 = SIZE.within(4096.0, 65536.0),
@@ -99,6 +114,8 @@ section! {
 
         /// The AHCI host adapter of a SATA link.
         table ahci: Ahci;
+        /// The host controller of a UFS link.
+        table ufshci: Ufshci;
         /// What an interrupt costs.
         table interrupt: Interrupt;
     }
@@ -127,6 +144,36 @@ section! {
             assumed("false", "Linux keeps queued trims off for many drives"),
             "Trims are queued with the other commands; else issued alone, as flushes are.",
             when "link.type" is "sata";
+    }
+}
+
+section! {
+    /// The UFS host controller, which fetches commands and moves data for the device.
+    Ufshci {
+        "host.ufshci.register_write" register_write: Time = TIME,
+            assumed("150ns", SOC),
+            "From the driver's write of the doorbell register to the controller's seeing it.",
+            when "link.type" is "ufs";
+        "host.ufshci.memory_latency" memory_latency: Time = TIME,
+            assumed("200ns", SOC),
+            "From a read's of memory leaving the controller to its data's coming, and of a write to its being visible.",
+            when "link.type" is "ufs";
+        "host.ufshci.dma" dma: u64 = RATE,
+            assumed("1.6GB/s", "a 64-bit AXI bus at 200 MHz, with a channel each way"),
+            "Bytes a second that the controller reads of memory, and as many that it writes at the same time.",
+            when "link.type" is "ufs";
+        "host.ufshci.region" region: u64 = SIZE.within(512.0, 262144.0),
+            assumed("4KiB", "buffers are scattered over pages"),
+            "Bytes of a memory region, an entry of the PRDT.",
+            when "link.type" is "ufs";
+        "host.ufshci.aggregation" aggregation: u32 = COUNT.within(1.0, 31.0),
+            given("1", "Linux: off but where a controller's driver asks for it"),
+            "Ends of commands that an interrupt waits for (UTRIACR); 1: none.",
+            when "link.type" is "ufs";
+        "host.ufshci.aggregation_time" aggregation_time: Time = TIME.within(0.0, 1.02e10),
+            given("80us", "Linux: INT_AGGR_DEF_TO, twice 40 us"),
+            "Longest time that it waits, a multiple of 40us.",
+            when "link.type" is "ufs";
     }
 }
 

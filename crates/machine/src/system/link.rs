@@ -11,6 +11,18 @@ words! {
         Pcie = "pcie",
         /// Serial ATA with native command queuing, behind an AHCI host adapter.
         Sata = "sata",
+        /// UFS: UniPro over M-PHY, behind a UFSHCI host controller.
+        Ufs = "ufs",
+    }
+}
+
+words! {
+    /// Rate series of M-PHY.
+    Series {
+        /// 1248 Mb/s in gear 1.
+        A = "a",
+        /// 1457.6 Mb/s in gear 1.
+        B = "b",
     }
 }
 
@@ -19,26 +31,50 @@ section! {
     Link {
         "link.type" kind: LinkType = Kind::words(LinkType::WORDS),
             assumed("pcie", "what drives of today use"),
-            "What the wires are; protocol (NVMe, SATA NCQ) and driver follow.";
+            "What the wires are; protocol (NVMe, SATA NCQ, UTP) and driver follow.";
         "link.generation" generation: u32 = COUNT.within(1.0, 6.0),
             Fallback::By("link.type", &[
                 by_assumed("pcie", "4", "what client drives of 2020 and later use"),
                 by_given("sata", "3", "Serial ATA Revision 3: 6 Gb/s"),
             ]),
-            "PCIe generation (1 to 6) or SATA revision (1 to 3).";
+            "PCIe generation (1 to 6) or SATA revision (1 to 3).",
+            when "link.type" is "pcie" | "sata";
+        "link.gear" gear: u32 = COUNT.within(1.0, 3.0),
+            given("3", "UFS 2.0 (JESD220B): HS-G3, the fastest"),
+            "M-PHY high-speed gear: 1.25 (series B: 1.46) Gb/s a lane, doubled by each gear.",
+            when "link.type" is "ufs";
+        "link.series" series: Series = Kind::words(Series::WORDS),
+            assumed("b", "the faster, which drivers ask for"),
+            "M-PHY rate series.",
+            when "link.type" is "ufs";
         "link.lanes" lanes: u32 = COUNT.within(1.0, 32.0),
-            given("4", "an M.2 (socket 3) or U.2 drive has up to four lanes"),
-            "PCIe lanes: 1, 2, 4, 8, 12, 16 or 32.",
-            when "link.type" is "pcie";
+            Fallback::By("link.type", &[
+                by_given("pcie", "4", "an M.2 (socket 3) or U.2 drive has up to four lanes"),
+                by_given("ufs", "2", "UFS 2.0 (JESD220B): up to two lanes each way"),
+            ]),
+            "PCIe lanes: 1, 2, 4, 8, 12, 16 or 32; UFS lanes each way: 1 or 2.",
+            when "link.type" is "pcie" | "ufs";
         "link.bandwidth" bandwidth: Option<u64> = RATE.or("auto"),
             given("auto", "follows from generation, lanes, encoding and packets"),
             "For simple models: bytes a second each way, with no overhead of packets, instead of generation and lanes.",
             when "link.type" is "pcie";
         "link.latency" latency: Time = TIME,
-            assumed("150ns", "with the host's memory, a read of 64 bytes takes the half microsecond that servers take \
-                (Neugebauer et al., Understanding PCIe performance, SIGCOMM 2018)"),
+            Fallback::By("link.type", &[
+                by_assumed("pcie", "150ns", "with the host's memory, a read of 64 bytes takes the half microsecond \
+                    that servers take (Neugebauer et al., Understanding PCIe performance, SIGCOMM 2018)"),
+                by_assumed("ufs", "400ns", "some thirty cycles of a UniPro clock of 167 MHz in each of host and \
+                    device, and their M-PHY"),
+            ]),
             "From the last bit's leaving to its use at the other end, one way.",
-            when "link.type" is "pcie";
+            when "link.type" is "pcie" | "ufs";
+        "link.credits" credits: u64 = SIZE.within(288.0, 16777216.0),
+            assumed("4KiB", "what one does not wait for"),
+            "A UFS receiver's buffer, which frames that are not yet acknowledged fill.",
+            when "link.type" is "ufs";
+        "link.frames_per_afc" frames_per_afc: u32 = COUNT.within(1.0, 16.0),
+            given("1", "UniPro 1.6: the thresholds' values after a reset"),
+            "UniPro data frames answered by one acknowledgement and flow-control frame.",
+            when "link.type" is "ufs";
         "link.max_payload" max_payload: u64 = SIZE.within(128.0, 4096.0),
             assumed("256B", "what most hosts and drives agree on"),
             "Most data bytes of a PCIe packet (Max_Payload_Size), a power of two.",

@@ -13,8 +13,15 @@ macro_rules! files {
 }
 
 /// Name and text, in the order in which they are listed.
-const FILES: &[(&str, &str)] =
-    files!["nvme-client-tlc", "nvme-enterprise-tlc", "sata-mlc", "mqsim-ideal-map", "mqsim-default"];
+const FILES: &[(&str, &str)] = files![
+    "nvme-client-tlc",
+    "nvme-enterprise-tlc",
+    "sata-mlc",
+    "mqsim-ideal-map",
+    "mqsim-default",
+    "ufs2",
+    "ufs2-galaxy-s6",
+];
 
 static TITLES: LazyLock<Vec<(&'static str, String)>> = LazyLock::new(|| {
     let title = |name: &str, text: &str| {

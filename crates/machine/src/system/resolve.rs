@@ -140,7 +140,9 @@ impl Resolver<'_> {
             Fallback::Is(choice) => choice,
             Fallback::By(other, choices) => {
                 let Value::Word(word) = self.value(other) else { panic!("{other} is no choice of words") };
-                let choice = choices.iter().find(|(of, _)| *of == word);
+                // A key that does not apply needs some value, whichever.
+                let meaningless = || choices.first().filter(|_| !self.applies(key));
+                let choice = choices.iter().find(|(of, _)| *of == word).or_else(meaningless);
                 choice.unwrap_or_else(|| panic!("{} has no default for {other} = {word}", key.name)).1
             }
         }

@@ -1,0 +1,149 @@
+//! UniPro over M-PHY against hand-computed figures.
+
+use link::ufs::{Series, UPIU};
+use link::{Direction, Span, Ufs, UfsConfig};
+use proptest::prelude::*;
+use sim::Time;
+
+const DEVICE: Direction = Direction::ToDevice;
+const HOST: Direction = Direction::ToHost;
+
+/// Time of `bytes` at HS-G3B on two lanes: 2 x 5830.4 Mb/s, 10 bits a byte.
+fn at_full_rate(bytes: u64) -> Time {
+    Time::from_ps((bytes as f64 * 10.0 / (2.0 * 5830.4e6) * 1e12).ceil() as u64)
+}
+
+fn near(found: Time, expected: Time) {
+    let error = found.ps().abs_diff(expected.ps());
+    assert!(error <= 20, "{found}, expected {expected}");
+}
+
+fn send(link: &mut Ufs, now: Time, direction: Direction, bytes: u32) -> link::Transfer {
+    link.upiu(now, direction, bytes, |_, _| {})
+}
+
+#[test]
+fn every_gear_and_series_has_its_rate() {
+    // M-PHY: raw rate of a lane in Mb/s.
+    let rates = [
+        (1, Series::A, 1248.0),
+        (1, Series::B, 1457.6),
+        (2, Series::A, 2496.0),
+        (2, Series::B, 2915.2),
+        (3, Series::A, 4992.0),
+        (3, Series::B, 5830.4),
+    ];
+    for (gear, series, mb_s) in rates {
+        for lanes in [1, 2] {
+            let mut link = Ufs::new(&UfsConfig { gear, series, lanes, credits: 1 << 20, ..UfsConfig::default() });
+            let sent = send(&mut link, Time::ZERO, HOST, 270).sent;
+            // 270 bytes of segment, 8 around it, 10 bits each.
+            let expected = 278.0 * 10.0 / (mb_s * 1e6 * f64::from(lanes));
+            near(sent, Time::from_ps((expected * 1e12) as u64));
+        }
+    }
+}
+
+#[test]
+fn a_command_is_one_frame() {
+    let mut link = Ufs::new(&UfsConfig::default());
+    let start = Time::from_us(3);
+    let moved = send(&mut link, start, DEVICE, UPIU);
+    near(moved.sent, start + at_full_rate(40));
+    assert_eq!(moved.arrives, moved.sent + Time::from_ns(400));
+    let [down, up] = link.utilisation(Time::from_us(9));
+    assert_eq!((down.payload, down.wire, down.packets), (32, 40, 1));
+    // Nothing but the acknowledgement.
+    assert_eq!((up.payload, up.wire, up.packets), (0, 6, 0));
+    near(up.busy, at_full_rate(6));
+}
+
+#[test]
+fn four_kib_of_data_are_sixteen_frames() {
+    let mut link = Ufs::new(&UfsConfig::default());
+    // 4128 bytes: 15 segments of 272 and one of 48.
+    let moved = send(&mut link, Time::ZERO, HOST, UPIU + 4096);
+    near(moved.sent, at_full_rate(4128 + 16 * 8));
+    let [down, up] = link.utilisation(moved.arrives);
+    assert_eq!((up.payload, up.wire, up.packets, down.wire), (4128, 4256, 16, 16 * 6));
+    // What is left of the raw rate for data.
+    let rate = 4096.0 / moved.sent.secs_f64() / 1e6;
+    assert!((rate / (1166.08 * 4096.0 / 4256.0) - 1.0).abs() < 1e-3, "{rate} MB/s");
+}
+
+#[test]
+fn an_odd_byte_is_padded() {
+    let mut link = Ufs::new(&UfsConfig::default());
+    send(&mut link, Time::ZERO, DEVICE, UPIU + 25);
+    assert_eq!(link.utilisation(Time::from_us(1))[0].wire, 57 + 8 + 1);
+}
+
+#[test]
+fn few_credits_hold_the_sender_back() {
+    let mut link = Ufs::new(&UfsConfig { credits: 2 * 288, ..UfsConfig::default() });
+    // Two frames a round trip: a frame, 400 ns, the answer's 6 bytes, 400 ns.
+    let interval = (at_full_rate(280) + at_full_rate(6) + Time::from_ns(800)) / 2;
+    let sent = send(&mut link, Time::ZERO, HOST, 272 * 10).sent;
+    near(sent, interval * 9 + at_full_rate(280));
+    // Four frames in flight are enough: 0.24 us each against 1.05 us.
+    let mut link = Ufs::new(&UfsConfig { credits: 5 * 288, ..UfsConfig::default() });
+    near(send(&mut link, Time::ZERO, HOST, 272 * 10).sent, at_full_rate(2800));
+}
+
+#[test]
+fn the_directions_are_independent_but_for_acknowledgements() {
+    let mut link = Ufs::new(&UfsConfig { frames_per_afc: 4, ..UfsConfig::default() });
+    let down = send(&mut link, Time::ZERO, DEVICE, UPIU + 4096);
+    let up = send(&mut link, Time::ZERO, HOST, UPIU + 4096);
+    near(down.sent, at_full_rate(4256));
+    // 16 frames downstream have caused four AFC frames upstream.
+    near(up.sent, at_full_rate(4256 + 4 * 6));
+}
+
+#[test]
+fn a_power_cut_frees_the_wire() {
+    let mut link = Ufs::new(&UfsConfig::default());
+    send(&mut link, Time::ZERO, HOST, UPIU + 65536);
+    let cut = Time::from_us(2);
+    link.power_cut(cut);
+    assert_eq!(link.utilisation(cut)[1].busy, cut);
+    near(send(&mut link, cut, HOST, UPIU).sent, cut + at_full_rate(40));
+}
+
+#[test]
+#[should_panic(expected = "HS-G4, expected gear 1 to 3")]
+fn gear_four_is_of_a_later_standard() {
+    Ufs::new(&UfsConfig { gear: 4, ..UfsConfig::default() });
+}
+
+proptest! {
+    /// A wire carries one thing at a time, in order, and no more than its time.
+    #[test]
+    fn in_order_and_within_its_time(
+        steps in prop::collection::vec((any::<bool>(), 0u32..20_000, 0u64..40), 1..100),
+        gear in 1u8..4,
+        lanes in 1u8..3,
+        frames_per_afc in 1u32..17,
+    ) {
+        let mut link = Ufs::new(&UfsConfig { gear, lanes, frames_per_afc, ..UfsConfig::default() });
+        let mut spans: [Vec<Span>; 2] = [Vec::new(), Vec::new()];
+        let (mut now, mut payload) = (Time::ZERO, [0, 0]);
+        for (write, bytes, pause) in steps {
+            now += Time::from_us(pause);
+            let direction = if write { DEVICE } else { HOST };
+            link.upiu(now, direction, UPIU + bytes, |way, span| spans[way as usize].push(span));
+            payload[direction as usize] += u64::from(UPIU + bytes);
+            for used in link.utilisation(now) {
+                prop_assert!(used.busy <= now);
+            }
+        }
+        let end = spans.iter().flatten().map(|span| span.to).max().expect("something was sent") + Time::from_ms(1);
+        for (used, spans) in link.utilisation(end).into_iter().zip(&spans) {
+            prop_assert!(spans.windows(2).all(|pair| pair[0].to <= pair[1].from));
+            let own: u64 = spans.iter().map(|span| (span.to - span.from).ps()).sum();
+            prop_assert!(used.busy.ps() >= own && used.busy <= end);
+            prop_assert_eq!(used.payload, payload[used.direction as usize]);
+            prop_assert!(used.wire >= used.payload + 8 * used.packets);
+        }
+    }
+}
