@@ -30,6 +30,8 @@ pub struct Config {
     /// Bytes a second of the controller's DRAM, through which a command's data passes (written and read: twice its
     /// bytes); `None` where buffers are SRAM or fast enough not to matter.
     pub dram_bandwidth: Option<u64>,
+    /// UFS: the firmware answers at once, without translation layer and flash; data moves, and is nobody's.
+    pub bypass_flash: bool,
     /// UFS: pieces in which data moves.
     pub utp: Utp,
 }
@@ -49,6 +51,7 @@ impl Default for Config {
             host_page: 4096,
             firmware: Firmware::default(),
             dram_bandwidth: None,
+            bypass_flash: false,
             utp: Utp::default(),
         }
     }

@@ -160,6 +160,7 @@ fn front(system: &System) -> FrontConfig {
                 complete: d.firmware.complete,
             },
             dram_bandwidth: d.dram_bandwidth,
+            bypass_flash: d.bypass_flash,
             utp: ::device::Utp { segment: d.utp.segment as u32, ready_to_transfers: d.utp.ready_to_transfers },
         },
     }

@@ -60,6 +60,7 @@ fn closed_loops_obey_littles_law() {
         ("mqsim-ideal-map", small("mqsim-ideal-map", &[("device.write_cache.size", "1MiB")])),
         ("sata-mlc", small("sata-mlc", &[("ftl.capacity", "auto")])),
         ("nvme-client-tlc", small("nvme-client-tlc", &[("ftl.capacity", "auto"), ("ftl.slc_cache.size", "0B")])),
+        ("ufs2", small("ufs2", &[("ftl.capacity", "auto")])),
     ];
     for (name, system) in drives {
         for (rw, depth) in [("randread", 1), ("randread", 32), ("randwrite", 16), ("randrw", 24), ("read", 8)] {
@@ -107,7 +108,7 @@ fn fly_mixed(system: &System, payload: PayloadKind, seed: u64) -> (Flown, u64) {
 
 #[test]
 fn every_request_ends_once_and_the_area_is_the_sum() {
-    for preset in ["mqsim-ideal-map", "mqsim-default", "sata-mlc", "nvme-client-tlc", "nvme-enterprise-tlc"] {
+    for preset in ["mqsim-ideal-map", "mqsim-default", "sata-mlc", "nvme-client-tlc", "nvme-enterprise-tlc", "ufs2"] {
         let (flown, _) = fly_mixed(&mixed_drive(preset), PayloadKind::Stamp, 7);
         assert_eq!(flown.each.len(), 6000, "{preset}");
         // Both are whole numbers of picoseconds: equal, not nearly so.
@@ -127,7 +128,7 @@ fn mixed_drive(preset: &str) -> System {
 
 #[test]
 fn payload_changes_no_time() {
-    for preset in ["mqsim-default", "sata-mlc", "nvme-client-tlc", "nvme-enterprise-tlc"] {
+    for preset in ["mqsim-default", "sata-mlc", "nvme-client-tlc", "nvme-enterprise-tlc", "ufs2"] {
         let system = mixed_drive(preset);
         let (stamp, stamp_events) = fly_mixed(&system, PayloadKind::Stamp, 3);
         let (none, none_events) = fly_mixed(&system, PayloadKind::None, 3);

@@ -125,9 +125,9 @@ const CASES: &[Case] = &[
     (
         &["[link]", r#"type = "pci""#],
         &[],
-        r#"bad.toml:2:8: link.type: found "pci", expected "pcie" or "sata"; the nearest is "pcie""#,
+        r#"bad.toml:2:8: link.type: found "pci", expected "pcie", "sata" or "ufs"; the nearest is "pcie""#,
     ),
-    (&["[link]", "type = 4"], &[], r#"bad.toml:2:8: link.type: found 4, expected "pcie" or "sata""#),
+    (&["[link]", "type = 4"], &[], r#"bad.toml:2:8: link.type: found 4, expected "pcie", "sata" or "ufs""#),
     (&["[link]", "lanes = 3"], &[], "bad.toml:2:1: link.lanes is 3, expected 1, 2, 4, 8, 12, 16 or 32"),
     (
         &["[link]", r#"max_payload = "200B""#],
@@ -137,7 +137,7 @@ const CASES: &[Case] = &[
     (
         &["[link]", r#"type = "sata""#, "lanes = 4"],
         &[],
-        r#"bad.toml:3:1: link.lanes: set where link.type is "sata", expected only where it is "pcie""#,
+        r#"bad.toml:3:1: link.lanes: set where link.type is "sata", expected only where it is "pcie" or "ufs""#,
     ),
     (
         &["[link]", r#"type = "sata""#, "generation = 4"],
@@ -148,6 +148,52 @@ const CASES: &[Case] = &[
         &["[link]", r#"bandwidth = "automatic""#],
         &[],
         r#"bad.toml:2:13: link.bandwidth: found "automatic", expected a bandwidth with its unit, such as "400MB/s", or "auto""#,
+    ),
+    (
+        &["[link]", r#"type = "ufs""#, "lanes = 4"],
+        &[],
+        r#"bad.toml:3:1: link.lanes is 4, expected 1 or 2 where link.type is "ufs""#,
+    ),
+    (
+        &["[link]", r#"type = "ufs""#, "generation = 3"],
+        &[],
+        r#"bad.toml:3:1: link.generation: set where link.type is "ufs", expected only where it is "pcie" or "sata""#,
+    ),
+    (&["[link]", r#"type = "ufs""#, "gear = 4"], &[], "bad.toml:3:8: link.gear: found 4, expected 1 to 3"),
+    (
+        &["[link]", r#"type = "ufs""#, r#"series = "c""#],
+        &[],
+        r#"bad.toml:3:10: link.series: found "c", expected "a" or "b"; the nearest is "a""#,
+    ),
+    (
+        &["[device]", "utp.ready_to_transfers = 4"],
+        &[],
+        r#"bad.toml:2:5: device.utp.ready_to_transfers: set where link.type is "pcie", expected only where it is "ufs""#,
+    ),
+    (
+        &["[host]", "queue_depth = 64", "[link]", r#"type = "ufs""#],
+        &[],
+        r#"bad.toml:2:1: host.queue_depth is 64, expected 1 to 32 where link.type is "ufs""#,
+    ),
+    (
+        &["[link]", r#"type = "ufs""#, "[host.ufshci]", r#"aggregation_time = "50us""#],
+        &[],
+        r#"bad.toml:4:1: host.ufshci.aggregation_time is "50us", expected a multiple of 40us, not zero"#,
+    ),
+    (
+        &["[link]", r#"type = "ufs""#, "[device]", r#"utp.segment = "1000B""#],
+        &[],
+        r#"bad.toml:4:5: device.utp.segment is "1kB", expected a multiple of 512B"#,
+    ),
+    (
+        &["[link]", r#"type = "ufs""#, "[ftl]", r#"map_cache = { place = "host" }"#],
+        &[],
+        r#"bad.toml:4:15: ftl.map_cache.place is "host", expected "sram" or "dram" where link.type is not "pcie""#,
+    ),
+    (
+        &["[link]", r#"type = "sata""#, "[device]", "max_commands = 16"],
+        &[],
+        r#"bad.toml:4:1: host.queue_depth is 32, expected at most device.max_commands (16) where link.type is "sata""#,
     ),
     (
         &["[host]", "queue_depth = 64", "[link]", r#"type = "sata""#],
@@ -351,7 +397,7 @@ const CASES: &[Case] = &[
     (
         &[],
         &[("link.type", "sata"), ("link.lanes", "2")],
-        r#"--set link.lanes=2: link.lanes: set where link.type is "sata", expected only where it is "pcie""#,
+        r#"--set link.lanes=2: link.lanes: set where link.type is "sata", expected only where it is "pcie" or "ufs""#,
     ),
     (
         &["[ftl]", "over_provisioning = 0.1"],

@@ -68,6 +68,8 @@ fn tables_may_be_written_in_every_way_of_toml() {
 fn defaults_follow_what_they_depend_on() {
     let depth = |text| system(text, &[]).host.queue_depth;
     assert_eq!((depth(""), depth("[link]\ntype = \"sata\"\n")), (1024, 32));
+    let lanes = |text| system(text, &[]).link.lanes;
+    assert_eq!((lanes(""), lanes("[link]\ntype = \"ufs\"\n")), (4, 2));
     let program = |text| system(text, &[]).flash.program;
     assert_eq!(program("[flash]\ncell = \"slc\"\n"), [Time::from_us(350)]);
     assert_eq!(program("[flash]\ncell = \"mlc\"\n"), [Time::from_us(1300)]);
@@ -78,7 +80,7 @@ fn what_an_extended_file_sets_for_another_link_gives_way() {
     let s = system("extends = \"nvme-client-tlc\"\n[link]\ntype = \"sata\"\ngeneration = 3\n", &[]);
     let lanes = s.setting("link.lanes");
     assert!(!lanes.applies && lanes.place.is_none());
-    assert!(s.resolved_toml().contains("# lanes: only where link.type is \"pcie\"\n"));
+    assert!(s.resolved_toml().contains("# lanes: only where link.type is \"pcie\" or \"ufs\"\n"));
     let weighted = "[device]\narbitration = \"weighted-round-robin\"\n[host]\nqueue_priority = [\"urgent\", \"low\"]\n";
     let s = system(weighted, &[]);
     assert_eq!(s.host.queue_priority, [QueuePriority::Urgent, QueuePriority::Low]);

@@ -16,6 +16,8 @@ fn the_presets_are_listed_with_their_titles() {
     sata-mlc              SATA 6 Gb/s MLC drive, 256 GB, 8 channels (2011)
     mqsim-ideal-map       MQSim's default drive: 512 GiB raw, 8 channels, whole map in DRAM
     mqsim-default         MQSim's default drive: 512 GiB raw, 8 channels, 2 MiB mapping cache
+    ufs2                  UFS 2.0 HS-G3 x2 MLC device, 64 GB, on a phone of 2015
+    ufs2-galaxy-s6        The UFS 2.0 device of a Galaxy S6 with 64 GB: one lane of HS-G2
     ");
 }
 
@@ -82,6 +84,7 @@ fn presets_have_the_capacity_they_are_sold_with() {
     assert_eq!(of("sata-mlc"), (1 << 38, 256_060_514_304, 0.073));
     assert_eq!(of("mqsim-ideal-map"), (1 << 39, 511_272_902_656, 0.075));
     assert_eq!(of("mqsim-default"), of("mqsim-ideal-map"));
+    assert_eq!(of("ufs2"), (1 << 36, 64_000_000_000, 0.074));
     assert_eq!(load("nvme-client-tlc").slc_blocks, 15);
 }
 

@@ -7,7 +7,7 @@ use proptest::prelude::*;
 use sim::Time;
 
 use crate::front::FrontConfig;
-use crate::support::{Asked, Back, Bench, ns, plain, sata};
+use crate::support::{Asked, Back, Bench, ns, plain, sata, ufs};
 
 fn request() -> impl Strategy<Value = Request> {
     (0u8..10, any::<bool>(), 0u64..1000, 1u64..300).prop_map(|(op, fua, at, sectors)| {
@@ -75,6 +75,26 @@ fn ahci() -> impl Strategy<Value = FrontConfig> {
         if polling {
             config.host.completion = host::Completion::Polling { delay: ns(100) };
         }
+        config
+    })
+}
+
+fn ufshci() -> impl Strategy<Value = FrontConfig> {
+    let link = (1u8..4, 1u8..3, 1u32..8, 1u32..17);
+    let host = (1u32..4, 1u32..33, 1u64..64, 0u8..3, 1u32..31);
+    (link, host, 1u32..6, 1u32..33).prop_map(|((gear, lanes, frames, per_afc), host, calls, sectors)| {
+        let (cores, slots, max, completion, threshold) = host;
+        let mut config = ufs();
+        let credits = frames * 288;
+        config.link =
+            link::Config::Ufs(link::UfsConfig { gear, lanes, credits, frames_per_afc: per_afc, ..Default::default() });
+        (config.host.cores, config.host.queue_depth, config.host.max_transfer) = (cores, slots, max * 1024);
+        match completion {
+            0 => config.host.completion = host::Completion::Polling { delay: ns(100) },
+            1 => config.host.ufshci.aggregation = Some(host::Aggregation { threshold, time: Time::from_us(40) }),
+            _ => {}
+        }
+        config.device.utp = device::Utp { segment: sectors * 512, ready_to_transfers: calls };
         config
     })
 }
@@ -162,10 +182,45 @@ proptest! {
         }
     }
 
+    #[test]
+    fn over_ufs(config in ufshci(), asked in requests(), back in back()) {
+        let mut bench = Bench::new(&config, back.clone());
+        bench.run(&asked);
+        check(&bench, &asked, &config, back.failing.is_some())?;
+        prop_assert!(bench.most <= config.host.queue_depth as usize);
+        if back.failing.is_none() {
+            // Commands and their parts: a UPIU each, 32 bytes, and their data.
+            let (segment, piece) = (u64::from(config.device.utp.segment), back.piece);
+            let units = |bytes: u64| bytes.div_ceil(segment);
+            let of = |op| bench.commands.iter().filter(move |(.., r)| r.op == op).map(|(.., r)| r.bytes);
+            let [commands, trims] = [bench.commands.len() as u64, of(Op::Trim).count() as u64];
+            let calls = of(Op::Write).map(units).sum::<u64>() + trims;
+            let ins: u64 = of(Op::Read).map(|r| r / piece * units(piece) + units(r % piece)).sum();
+            let [down, up] = bench.front.link(bench.now());
+            prop_assert_eq!(down.payload, 32 * (commands + calls) + data(&asked, Op::Write) + 24 * trims);
+            prop_assert_eq!(up.payload, 32 * (commands + calls + ins) + data(&asked, Op::Read));
+            let polls = matches!(config.host.completion, host::Completion::Polling { .. });
+            let aggregates = config.host.ufshci.aggregation.is_some_and(|a| a.threshold > 1);
+            let interrupts = bench.front.interrupts();
+            prop_assert!(interrupts <= commands && (interrupts == 0) == polls);
+            prop_assert!(polls || aggregates || interrupts == commands);
+        }
+        // A wire's or a memory channel's spans never overlap.
+        let tracks = bench.front.tracks();
+        for (track, (part, name)) in tracks.iter().enumerate() {
+            if part == "link" || name.starts_with("memory") {
+                let mut spans: Vec<_> =
+                    bench.spans().iter().filter(|s| s.0 == track as u32).map(|s| (s.2, s.3)).collect();
+                spans.sort();
+                prop_assert!(spans.windows(2).all(|pair| pair[0].1 <= pair[1].0), "{} {}", part, name);
+            }
+        }
+    }
+
     /// A power cut empties everything, at any time, and what is asked afterwards is served as ever.
     #[test]
     fn power_cuts(
-        config in prop_oneof![nvme(), ahci()],
+        config in prop_oneof![nvme(), ahci(), ufshci()],
         asked in requests(),
         back in back(),
         cut in 0u64..400,

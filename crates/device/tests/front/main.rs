@@ -10,3 +10,4 @@ mod latency;
 mod sharing;
 mod shortcuts;
 mod support;
+mod ufs;

@@ -254,3 +254,12 @@ pub fn sata() -> FrontConfig {
     config.device.max_commands = 32;
     config
 }
+
+/// The same host with a UFS host controller and device.
+pub fn ufs() -> FrontConfig {
+    let mut config = plain();
+    config.link = link::Config::Ufs(link::UfsConfig::default());
+    config.host.queue_depth = 32;
+    config.device.max_commands = 32;
+    config
+}

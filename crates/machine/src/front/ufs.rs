@@ -6,7 +6,7 @@
 use host::Submission;
 use link::ufs::{SENSE, UPIU};
 use link::{Direction, Transfer};
-use media::{Request, Status, Tag};
+use media::{Op, Request, Status, Tag};
 use sim::{Lane, Schedule, Time, Track};
 
 use super::{Busy, DOORBELL, Event, FrontConfig, ISSUED, Output, STEP, Tracks, busy, device_part, host_part, rows};
@@ -32,6 +32,8 @@ pub struct Ufs {
     link: link::Ufs,
     device: device::Ufs,
     tracks: Tracks,
+    /// The firmware answers by itself.
+    bypass: bool,
 }
 
 impl Ufs {
@@ -44,6 +46,7 @@ impl Ufs {
             link: link::Ufs::new(link),
             device: device::Ufs::new(&config.device),
             tracks: Tracks::behind(&host.tracks()),
+            bypass: config.device.bypass_flash,
             host,
         }
     }
@@ -104,7 +107,10 @@ impl Ufs {
                 }
             }
             Event::Device(device::Event::Listed(tag)) => self.decode(now, tag, s, out),
-            Event::Device(device::Event::Decoded(tag)) => self.run(tag, out),
+            Event::Device(device::Event::Decoded(tag)) => self.run(now, tag, s, out),
+            Event::Device(device::Event::Arrived(tag)) if self.bypass => {
+                self.complete(now, Tag(u32::from(tag)), Status::Ok, s);
+            }
             Event::Device(device::Event::Arrived(tag)) => out.push(Output::Arrived { tag: Tag(u32::from(tag)) }),
             Event::Device(device::Event::Ended(tag)) => self.post(now, tag, s),
             Event::Host(event) => {
@@ -166,13 +172,23 @@ impl Ufs {
 
     fn decode(&mut self, now: Time, tag: u16, s: &mut impl Schedule<Event>, out: &mut Vec<Output>) {
         if self.device.decode(now, tag, &mut device_part(s, self.tracks)) {
-            self.run(tag, out);
+            self.run(now, tag, s, out);
         }
     }
 
-    fn run(&mut self, tag: u16, out: &mut Vec<Output>) {
-        let request = self.device.run(tag);
-        out.push(Output::Command { tag: Tag(u32::from(tag)), io: self.host.io(tag), request });
+    /// The command goes to the translation layer, or is answered at once: what is read is nobody's data.
+    fn run(&mut self, now: Time, tag: u16, s: &mut impl Schedule<Event>, out: &mut Vec<Output>) {
+        let (request, id) = (self.device.run(tag), Tag(u32::from(tag)));
+        if !self.bypass {
+            out.push(Output::Command { tag: id, io: self.host.io(tag), request });
+            return;
+        }
+        match request.op {
+            Op::Write => return self.ready(now, id, s),
+            Op::Read => self.data(now, id, request.bytes as u32, s),
+            Op::Trim | Op::Flush => {}
+        }
+        self.complete(now, id, Status::Ok, s);
     }
 
     pub(super) fn ready(&mut self, now: Time, tag: Tag, s: &mut impl Schedule<Event>) {

@@ -82,6 +82,10 @@ section! {
         "device.power_loss_protection" power_loss_protection: bool = BOOL,
             assumed("false", "client drives have no capacitors for it"),
             "Written data in the controller survives a power cut, so that flush and FUA need not wait for flash.";
+        "device.bypass_flash" bypass_flash: bool = BOOL,
+            assumed("false", "a device stores what it is given"),
+            "The firmware answers without translation layer and flash, to measure the protocol alone.",
+            when "link.type" is "ufs";
 
         /// Interrupt coalescing (NVMe Feature 08h).
         table coalescing: Coalescing;

@@ -113,7 +113,8 @@ fn draw_sets(rng: &mut Rng) -> (Vec<(&'static str, String)>, Preparation) {
     set("ftl.wear_levelling.static", pick(rng, &["off", "3"]).to_owned());
 
     let sata = rng.chance(0.3);
-    let place = if sata { pick(rng, &["sram", "dram"]) } else { pick(rng, &["sram", "dram", "host"]) };
+    let ufs = !sata && rng.chance(0.3);
+    let place = if sata || ufs { pick(rng, &["sram", "dram"]) } else { pick(rng, &["sram", "dram", "host"]) };
     if rng.chance(0.4) {
         set("ftl.map_cache.size", format!("{}B", (2 * unit).max(4096)));
         set("ftl.map_cache.place", place.to_owned());
@@ -134,6 +135,13 @@ fn draw_sets(rng: &mut Rng) -> (Vec<(&'static str, String)>, Preparation) {
         set("link.type", "sata".to_owned());
         set("link.generation", "3".to_owned());
         set("host.queue_depth", pick(rng, &[1, 8, 32]).to_string());
+    } else if ufs {
+        set("link.type", "ufs".to_owned());
+        set("link.gear", pick(rng, &["1", "3"]).to_owned());
+        set("host.queue_depth", pick(rng, &[1, 8, 32]).to_string());
+        set("host.ufshci.aggregation", pick(rng, &["1", "4"]).to_owned());
+        set("device.utp.segment", pick(rng, &["512B", "4KiB"]).to_owned());
+        set("device.utp.ready_to_transfers", pick(rng, &["1", "2"]).to_owned());
     } else {
         set("host.queue_depth", pick(rng, &[2, 8, 64]).to_string());
         set("device.fetch_burst", pick(rng, &[1, 8]).to_string());
@@ -141,7 +149,7 @@ fn draw_sets(rng: &mut Rng) -> (Vec<(&'static str, String)>, Preparation) {
     }
     let polling = rng.chance(0.3);
     set("host.completion", if polling { "polling" } else { "interrupt" }.to_owned());
-    if !sata && !polling && rng.chance(0.3) {
+    if !sata && !ufs && !polling && rng.chance(0.3) {
         set("device.coalescing.threshold", "4".to_owned());
         set("device.coalescing.time", "100us".to_owned());
     }
