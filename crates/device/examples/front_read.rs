@@ -75,7 +75,10 @@ fn run(reads: u64, depth: u64, back_latency: Time, front: &mut Front, bare: bool
         }
         let Some((now, event)) = queue.0.pop() else { break };
         match event {
-            World::Front(event) => front.handle(now, event, &mut queue, &mut out),
+            World::Front(event) => {
+                let first = front.handle(now, event, &mut queue, &mut out);
+                out.extend(first);
+            }
             World::Back(tag) if bare => {
                 out.push(Output::Completed { io: tag.0, status: Status::Ok, submitted: now });
             }

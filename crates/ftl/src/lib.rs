@@ -38,7 +38,7 @@ mod write_out;
 
 use std::collections::{BTreeSet, VecDeque};
 
-use media::{Action, Flash, Move, Op, OpId, Request, Status, Tag};
+use media::{Action, Flash, Move, Op, OpId, ReadOp, Request, Status, Tag};
 use sim::{Rng, Streams, Time};
 
 use blocks::Blocks;
@@ -65,6 +65,25 @@ pub struct Actions {
     pub actions: Vec<Action>,
     /// Movements of payload; empty where none is kept.
     pub moves: Vec<Move>,
+}
+
+/// Data of a read of the host: `bytes` more of it are in the controller, and perhaps it has ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Delivery {
+    /// The host command.
+    pub tag: Tag,
+    /// How many bytes.
+    pub bytes: u32,
+    /// How the command has ended, if these were its last.
+    pub end: Option<Status>,
+}
+
+impl Delivery {
+    /// The same as actions.
+    pub fn actions(self) -> impl Iterator<Item = Action> {
+        let Delivery { tag, bytes, end } = self;
+        std::iter::once(Action::Data { tag, bytes }).chain(end.map(|status| Action::Complete { tag, status }))
+    }
 }
 
 /// One unit of a program: what goes to flash and where in RAM it is.
@@ -255,25 +274,27 @@ impl Ftl {
         Ok(ftl)
     }
 
-    /// A command of the host. Its tag may be used again after its [`Action::Complete`].
-    #[inline]
-    pub fn command(&mut self, now: Time, tag: Tag, request: &Request, out: &mut Actions) {
+    /// A command of the host. Its tag may be used again after its [`Action::Complete`]. Most reads are one read of
+    /// flash: that is returned, and all there is to do; else what is wanted is in `out`.
+    #[inline(always)]
+    pub fn command(&mut self, now: Time, tag: Tag, request: &Request, out: &mut Actions) -> Option<ReadOp> {
         self.commands.start(tag, request);
-        match request.op {
-            Op::Read => self.read(tag, out),
-            _ => self.other_command(request.op, tag, out),
+        if request.op == Op::Read {
+            return self.read(tag, request, out);
         }
-        self.last_write = if request.op == Op::Write { now } else { self.last_write };
+        self.other_command(now, request.op, tag, out);
+        None
     }
 
     #[inline(never)]
-    fn other_command(&mut self, op: Op, tag: Tag, out: &mut Actions) {
+    fn other_command(&mut self, now: Time, op: Op, tag: Tag, out: &mut Actions) {
         match op {
-            Op::Read => self.read(tag, out),
+            Op::Read => unreachable!("{tag:?} is a read"),
             Op::Write => self.write(tag, out),
             Op::Trim => self.trim(tag, out),
             Op::Flush => self.flush(tag, out),
         }
+        self.last_write = if op == Op::Write { now } else { self.last_write };
     }
 
     /// The data of the write `tag` is in the controller, after [`Action::Ready`].
@@ -282,12 +303,16 @@ impl Ftl {
         self.store(tag, out);
     }
 
-    /// The operation `id` has ended. `flash` is asked for the spare areas of pages that were read.
-    #[inline]
-    pub fn done(&mut self, id: OpId, status: Status, flash: &impl Flash, out: &mut Actions) {
+    /// The operation `id` has ended. `flash` is asked for the spare areas of pages that were read. If it read for the
+    /// host, the data is returned: to be delivered after what is in `out`.
+    #[inline(always)]
+    pub fn done(&mut self, id: OpId, status: Status, flash: &impl Flash, out: &mut Actions) -> Option<Delivery> {
         match self.operations[id].kind {
-            Kind::HostRead => self.host_read_done(id, status, out),
-            kind => self.other_done(kind, id, status, flash, out),
+            Kind::HostRead => Some(self.host_read_done(id, status, out)),
+            kind => {
+                self.other_done(kind, id, status, flash, out);
+                None
+            }
         }
     }
 

@@ -1,12 +1,12 @@
 //! Reads of the host.
 
-use media::{Action, Class, Move, OpId, ReadOp, SECTOR, Status, Tag};
+use media::{Action, Class, Move, OpId, ReadOp, Request, SECTOR, Status, Tag};
 
 use crate::buffer::{Holds, NIL, Owner};
 use crate::command::{Kind, Operation};
 use crate::location::{Location, Place};
 use crate::map_cache::Ready;
-use crate::{Actions, Ftl};
+use crate::{Actions, Delivery, Ftl};
 
 /// A unit of a read that waits: for its translation unit, or for a slot to be filled.
 #[derive(Clone, Copy)]
@@ -90,23 +90,25 @@ impl Ftl {
         Part { from: (from - start) as u32, sectors: (to - from) as u32, at: (from - command.first) as u32 }
     }
 
-    #[inline]
-    pub(crate) fn read(&mut self, tag: Tag, out: &mut Actions) {
-        let (first, last) = self.range(tag);
+    #[inline(always)]
+    pub(crate) fn read(&mut self, tag: Tag, request: &Request, out: &mut Actions) -> Option<ReadOp> {
+        let (first, last) = (request.offset >> self.unit_shift, (request.end() - 1) >> self.unit_shift);
         // The usual small read: within one unit, whose place is known and in flash.
         if first == last
             && self.map.is_none()
             && self.lost.is_empty()
-            && let Place::Flash(unit) = self.place(first)
+            && first < u64::from(self.config.user_units)
+            && let Place::Flash(unit) = self.place(first as u32)
         {
-            let bytes = self.commands[tag].left as u32;
-            return self.issue_run(tag, Run { unit, logical: first, count: 1 }, bytes, out);
+            return Some(self.start_read(tag, Run { unit, logical: first as u32, count: 1 }, request.bytes as u32));
         }
-        self.read_units(tag, first, last, out);
+        self.read_units(tag, out);
+        None
     }
 
     #[inline(never)]
-    fn read_units(&mut self, tag: Tag, first: u32, last: u32, out: &mut Actions) {
+    fn read_units(&mut self, tag: Tag, out: &mut Actions) {
+        let (first, last) = self.range(tag);
         let mut run: Option<Run> = None;
         let mut at_hand = 0;
         for unit in first..=last {
@@ -212,18 +214,19 @@ impl Ftl {
     #[inline(never)]
     fn issue_read(&mut self, tag: Tag, run: Run, out: &mut Actions) {
         let bytes = self.run_bytes(tag, run.logical, run.count);
-        self.issue_run(tag, run, bytes, out);
+        let read = self.start_read(tag, run, bytes);
+        out.actions.push(Action::Read(read));
     }
 
     #[inline(always)]
-    fn issue_run(&mut self, tag: Tag, run: Run, bytes: u32, out: &mut Actions) {
+    fn start_read(&mut self, tag: Tag, run: Run, bytes: u32) -> ReadOp {
         let Run { unit, logical, count } = run;
         let id =
             self.operations.start(Operation { unit, logical, count, bytes, ..Operation::of(Kind::HostRead, tag.0) });
         self.blocks.pin(self.layout.block_of(unit));
         self.stats.host_reads += 1;
         self.stats.read_misses += u64::from(count);
-        out.actions.push(Action::Read(ReadOp { id, page: self.layout.span(unit, count), bytes, class: Class::Host }));
+        ReadOp { id, page: self.layout.span(unit, count), bytes, class: Class::Host }
     }
 
     #[inline]
@@ -238,8 +241,8 @@ impl Ftl {
         sectors * SECTOR as u32
     }
 
-    #[inline]
-    pub(crate) fn host_read_done(&mut self, id: OpId, status: Status, out: &mut Actions) {
+    #[inline(always)]
+    pub(crate) fn host_read_done(&mut self, id: OpId, status: Status, out: &mut Actions) -> Delivery {
         let Operation { subject, unit, logical, count, bytes, .. } = self.operations[id];
         self.operations.free(id);
         let tag = Tag(subject);
@@ -254,7 +257,7 @@ impl Ftl {
             }
         }
         self.unpin(self.layout.block_of(unit), out);
-        self.deliver(tag, u64::from(bytes), out);
+        self.account(tag, u64::from(bytes))
     }
 
     fn move_to_host(&mut self, tag: Tag, unit: u32, logical: u32, count: u32, out: &mut Actions) {
@@ -285,16 +288,19 @@ impl Ftl {
         }
     }
 
-    /// `bytes` more of a read are there; the command ends with the last.
-    #[inline]
+    /// `bytes` more of a read are there.
     fn deliver(&mut self, tag: Tag, bytes: u64, out: &mut Actions) {
+        out.actions.extend(self.account(tag, bytes).actions());
+    }
+
+    /// `bytes` more of a read are there; the command ends with the last.
+    #[inline(always)]
+    fn account(&mut self, tag: Tag, bytes: u64) -> Delivery {
         let command = &mut self.commands[tag];
+        debug_assert!(command.active);
         command.left -= bytes;
-        let (left, status) = (command.left, command.status);
-        out.actions.push(Action::Data { tag, bytes: bytes as u32 });
-        if left == 0 {
-            self.complete(tag, status, out);
-        }
+        command.active = command.left > 0;
+        Delivery { tag, bytes: bytes as u32, end: (command.left == 0).then_some(command.status) }
     }
 }
 

@@ -3,7 +3,7 @@
 
 use std::collections::VecDeque;
 
-use ftl::{Actions, Ftl};
+use ftl::{Actions, Delivery, Ftl};
 use media::{Action, Op, OpId, ProgramOp, Request, Status, Tag};
 use nand::{Store, TagBuffers, UnitWrite};
 use sim::Time;
@@ -68,7 +68,8 @@ impl<'a> Fast<'a> {
     pub fn request(&mut self, request: Request) -> Status {
         debug_assert!(self.pending.is_empty());
         self.data.open(TAG, if request.op == Op::Trim { 0 } else { (request.bytes / media::SECTOR) as u32 });
-        self.ftl.command(Time::ZERO, TAG, &request, &mut self.out);
+        let read = self.ftl.command(Time::ZERO, TAG, &request, &mut self.out);
+        self.out.actions.extend(read.map(Action::Read));
         self.settle().expect("every command is answered once nothing is under way")
     }
 
@@ -100,7 +101,10 @@ impl<'a> Fast<'a> {
     }
 
     fn act(&mut self, action: Action, answer: &mut Option<Status>) {
-        let mut done = |ftl: &mut Ftl, store: &Store, id: OpId| ftl.done(id, Status::Ok, store, &mut self.out);
+        let mut done = |ftl: &mut Ftl, store: &Store, id: OpId| {
+            let delivery = ftl.done(id, Status::Ok, store, &mut self.out);
+            self.out.actions.extend(delivery.into_iter().flat_map(Delivery::actions));
+        };
         match action {
             Action::Program(op) => {
                 apply_program(self.ftl, self.store, &op, &mut self.units);

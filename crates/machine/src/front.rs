@@ -201,10 +201,22 @@ impl Front {
         each!(self, path => path.submit(now, io, job, request, s));
     }
 
-    /// An event is due. What it leads to is added to `out`.
-    #[inline]
-    pub fn handle(&mut self, now: Time, event: Event, s: &mut impl Schedule<Event>, out: &mut Vec<Output>) {
-        each!(self, path => path.handle(now, event, s, out));
+    /// An event is due. What it leads to is returned, if that is one thing as it is for most, or added to `out`.
+    #[inline(always)]
+    pub fn handle(
+        &mut self,
+        now: Time,
+        event: Event,
+        s: &mut impl Schedule<Event>,
+        out: &mut Vec<Output>,
+    ) -> Option<Output> {
+        match self {
+            Front::Nvme(path) => path.handle(now, event, s, out),
+            Front::Ahci(path) => {
+                path.handle(now, event, s, out);
+                None
+            }
+        }
     }
 
     /// From the translation layer: there is space for the write's data. [`Output::Arrived`] follows.

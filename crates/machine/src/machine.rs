@@ -1,7 +1,7 @@
 //! A composed machine in virtual time: one flat event loop over its parts.
 
-use ftl::{Actions, Ftl};
-use media::{Action, EraseOp, Op, OpId, ProgramOp, Request, Status};
+use ftl::{Actions, Delivery, Ftl};
+use media::{Action, EraseOp, Op, OpId, ProgramOp, Request, Status, Tag};
 use nand::{Done, Nand, PayloadKind, Store, TagBuffers, UnitWrite};
 use sim::{EventQueue, Lane, Schedule, Streams, Time, Timeline, Track};
 
@@ -126,7 +126,6 @@ pub struct Machine {
     data: TagBuffers,
     out: Actions,
     outputs: Vec<front::Output>,
-    done: Vec<Done>,
     pending: Pending,
     timer: Time,
     /// With payload kept: what every sector must read.
@@ -202,7 +201,6 @@ impl Machine {
             nand,
             out: Actions::default(),
             outputs: Vec::new(),
-            done: Vec::new(),
             pending: Pending::default(),
             timer: Time::MAX,
             events: 0,
@@ -285,7 +283,7 @@ impl Machine {
     }
 
     /// Handles the events up to `until`, and stops after one that ended a request. True if it stopped there.
-    #[inline]
+    #[inline(always)]
     pub fn advance(&mut self, until: Time, completions: &mut Vec<Completion>) -> bool {
         while let Some((now, event)) = self.world.queue.pop_until(until) {
             self.events += 1;
@@ -302,6 +300,8 @@ impl Machine {
                 }
                 Kind::Array => self.flash_event(now, nand::Event::Array(low)),
                 Kind::Transfer => self.flash_event(now, nand::Event::Transfer(low)),
+                Kind::Wake => self.flash_event(now, nand::Event::Wake(low)),
+                Kind::Ended => self.front_event(now, front::Event::Device(device::Event::Ended(low)), completions),
                 _ => {
                     self.other_event(now, event, completions);
                     if !completions.is_empty() {
@@ -315,17 +315,33 @@ impl Machine {
 
     #[inline(always)]
     fn front_event(&mut self, now: Time, event: front::Event, completions: &mut Vec<Completion>) {
-        self.front.handle(now, event, &mut FrontView(&mut self.world), &mut self.outputs);
+        match self.front.handle(now, event, &mut FrontView(&mut self.world), &mut self.outputs) {
+            Some(front::Output::Completed { io, status, submitted }) => {
+                completions.push(Completion { io, status, submitted, at: now });
+            }
+            Some(front::Output::Command { tag, io, request }) => self.command(now, tag, io, &request),
+            Some(output) => self.outputs.push(output),
+            None => {}
+        }
         if !self.outputs.is_empty() {
             self.outputs(now, completions);
         }
     }
 
+    /// A command for the translation layer. Most are reads that it answers with a read of flash.
+    #[inline(always)]
+    fn command(&mut self, now: Time, tag: Tag, io: u32, request: &Request) {
+        self.check_command(tag, io, request);
+        match self.ftl.command(now, tag, request, &mut self.out) {
+            Some(read) => self.nand.submit_read(now, read, &mut NandView(&mut self.world)),
+            None => self.perform(now),
+        }
+    }
+
     #[inline(always)]
     fn flash_event(&mut self, now: Time, event: nand::Event) {
-        self.nand.handle(now, event, &mut NandView(&mut self.world), &mut self.done);
-        if !self.done.is_empty() {
-            self.flash_done(now);
+        if let Some(done) = self.nand.handle(now, event, &mut NandView(&mut self.world)) {
+            self.flash_done(now, done);
         }
     }
 
@@ -361,92 +377,109 @@ impl Machine {
     }
 
     /// What the path above the translation layer says.
-    #[inline]
+    #[inline(never)]
     fn outputs(&mut self, now: Time, completions: &mut Vec<Completion>) {
-        let Machine { outputs, ftl, nand, out, checker, data, .. } = self;
         let mut asked = false;
-        for output in outputs.iter() {
-            if let front::Output::Completed { io, status, submitted } = output {
-                completions.push(Completion { io: *io, status: *status, submitted: *submitted, at: now });
-                continue;
-            }
-            asked = true;
+        let mut outputs = std::mem::take(&mut self.outputs);
+        for output in outputs.drain(..) {
+            asked |= !matches!(output, front::Output::Completed { .. });
             match output {
+                front::Output::Completed { io, status, submitted } => {
+                    completions.push(Completion { io, status, submitted, at: now });
+                }
                 front::Output::Command { tag, io, request } => {
-                    if let Some(checker) = checker {
-                        let sectors = if request.op == Op::Trim { 0 } else { request.bytes / media::SECTOR };
-                        checker.begin(*tag, *io, request, data.open(*tag, sectors as u32));
-                    }
-                    ftl.command(now, *tag, request, out);
+                    self.check_command(tag, io, &request);
+                    let read = self.ftl.command(now, tag, &request, &mut self.out);
+                    self.out.actions.extend(read.map(Action::Read));
                 }
                 front::Output::Arrived { tag } => {
-                    if let Some(checker) = checker {
-                        checker.arrived(*tag, data.data(*tag));
+                    if let Some(checker) = &mut self.checker {
+                        checker.arrived(tag, self.data.data(tag));
                     }
-                    ftl.arrived(now, *tag, out);
+                    self.ftl.arrived(now, tag, &mut self.out);
                 }
-                front::Output::HostMemory { id } => ftl.done(OpId(*id), Status::Ok, nand.store(), out),
-                front::Output::Completed { .. } => unreachable!("looked at before"),
+                front::Output::HostMemory { id } => self.ftl_done(OpId(id)),
             }
         }
-        outputs.clear();
+        self.outputs = outputs;
         if asked {
             self.perform(now);
         }
     }
 
-    /// Flash operations that ended: what they did is done to the contents, then the translation layer is told.
-    #[inline]
-    fn flash_done(&mut self, now: Time) {
-        self.flash_ends();
-        self.perform(now);
+    /// With payload kept, a command's data are made or awaited.
+    #[inline(always)]
+    fn check_command(&mut self, tag: Tag, io: u32, request: &Request) {
+        if let Some(checker) = &mut self.checker {
+            let sectors = if request.op == Op::Trim { 0 } else { request.bytes / media::SECTOR };
+            checker.begin(tag, io, request, self.data.open(tag, sectors as u32));
+        }
     }
 
-    #[inline]
-    fn flash_ends(&mut self) {
-        let Machine { done, ftl, nand, out, pending, .. } = self;
-        for Done { id, status, kind } in done.iter() {
-            if *kind != nand::Kind::Read {
-                pending.ended(*id, *status, *kind, ftl, nand.store_mut());
-            }
-            ftl.done(*id, *status, nand.store(), out);
+    /// A flash operation has ended: what it did is done to the contents, then the translation layer is told.
+    #[inline(always)]
+    fn flash_done(&mut self, now: Time, done: Done) {
+        let Done { id, status, kind } = done;
+        if kind != nand::Kind::Read {
+            self.pending.ended(id, status, kind, &self.ftl, self.nand.store_mut());
         }
-        done.clear();
+        let Some(delivery) = self.ftl.done(id, status, self.nand.store(), &mut self.out) else {
+            return self.perform(now);
+        };
+        if !(self.out.actions.is_empty() && self.out.moves.is_empty()) {
+            self.perform(now);
+        }
+        let Delivery { tag, bytes, end } = delivery;
+        self.front.data(now, tag, bytes, &mut FrontView(&mut self.world));
+        if let Some(status) = end {
+            self.complete(now, tag, status);
+        }
+    }
+
+    /// What the host's memory or a barrier was asked for is done.
+    fn ftl_done(&mut self, id: OpId) {
+        let delivery = self.ftl.done(id, Status::Ok, self.nand.store(), &mut self.out);
+        self.out.actions.extend(delivery.into_iter().flat_map(Delivery::actions));
+    }
+
+    /// A command has ended.
+    #[inline(always)]
+    fn complete(&mut self, now: Time, tag: Tag, status: Status) {
+        self.front.complete(now, tag, status, &mut FrontView(&mut self.world));
+        if let Some(checker) = &mut self.checker
+            && status == Status::Ok
+            && checker.request(tag).op == Op::Read
+        {
+            // With payload kept, a read that ended well must have found what was written.
+            checker.read(tag, self.data.data(tag));
+        }
     }
 
     /// Performs what the translation layer wants.
-    #[inline]
+    #[inline(never)]
     fn perform(&mut self, now: Time) {
         loop {
-            if !self.out.moves.is_empty() {
-                for movement in self.out.moves.drain(..) {
-                    self.nand.store_mut().apply(&movement, &mut self.data);
-                }
+            for movement in self.out.moves.drain(..) {
+                self.nand.store_mut().apply(&movement, &mut self.data);
             }
-            let Machine { out, world, front, nand, data, checker, pending, .. } = self;
-            for action in &out.actions {
+            let mut actions = std::mem::take(&mut self.out.actions);
+            for action in &actions {
                 match action {
-                    Action::Read(op) => nand.submit_read(now, *op, &mut NandView(world)),
-                    Action::Data { tag, bytes } => front.data(now, *tag, *bytes, &mut FrontView(world)),
-                    Action::Complete { tag, status } => {
-                        front.complete(now, *tag, *status, &mut FrontView(world));
-                        if let Some(checker) = checker
-                            && *status == Status::Ok
-                            && checker.request(*tag).op == Op::Read
-                        {
-                            // With payload kept, a read that ended well must have found what was written.
-                            checker.read(*tag, data.data(*tag));
-                        }
+                    Action::Read(op) => self.nand.submit_read(now, *op, &mut NandView(&mut self.world)),
+                    Action::Data { tag, bytes } => {
+                        self.front.data(now, *tag, *bytes, &mut FrontView(&mut self.world));
                     }
-                    other => pending.act(now, other, nand, front, world),
+                    Action::Complete { tag, status } => self.complete(now, *tag, *status),
+                    other => self.pending.act(now, other, &mut self.nand, &mut self.front, &mut self.world),
                 }
             }
-            out.actions.clear();
+            actions.clear();
+            self.out.actions = actions;
             if self.pending.barriers.is_empty() {
                 break;
             }
             for id in std::mem::take(&mut self.pending.barriers) {
-                self.ftl.done(id, Status::Ok, self.nand.store(), &mut self.out);
+                self.ftl_done(id);
             }
         }
         if self.timer == Time::MAX

@@ -41,7 +41,6 @@ impl Machine {
         self.out.actions.clear();
         self.out.moves.clear();
         self.outputs.clear();
-        self.done.clear();
         self.pending = Pending::default();
         if let Some(checker) = &mut self.checker {
             checker.power_cut();
@@ -69,8 +68,15 @@ impl Machine {
                 Some((now, event)) => {
                     // Nobody is there to see what host, link and front end would have done next.
                     if let Some(event) = event.of_flash() {
-                        self.nand.handle(now, event, &mut NandView(&mut self.world), &mut self.done);
-                        self.flash_ends();
+                        if let Some(nand::Done { id, status, kind }) =
+                            self.nand.handle(now, event, &mut NandView(&mut self.world))
+                        {
+                            if kind != nand::Kind::Read {
+                                self.pending.ended(id, status, kind, &self.ftl, self.nand.store_mut());
+                            }
+                            // Data that the host asked for goes nowhere.
+                            self.ftl.done(id, status, self.nand.store(), &mut self.out);
+                        }
                         self.perform_alone();
                     }
                 }

@@ -58,17 +58,26 @@ struct Window {
     errors: u64,
     submission: Compact,
     completion: Compact,
-    total: Compact,
+    /// None where all were as their completion latencies.
+    total: Option<Compact>,
 }
 
 impl Window {
+    fn total(&self) -> &Compact {
+        self.total.as_ref().unwrap_or(&self.completion)
+    }
+
     fn merge(&mut self, other: &Window) {
         self.ios += other.ios;
         self.bytes += other.bytes;
         self.errors += other.errors;
         self.submission.merge(&other.submission);
+        if self.total.is_some() || other.total.is_some() {
+            let mut total = self.total().clone();
+            total.merge(other.total());
+            self.total = Some(total);
+        }
         self.completion.merge(&other.completion);
-        self.total.merge(&other.total);
     }
 }
 
@@ -84,7 +93,26 @@ struct Open {
     ios: u64,
     bytes: u64,
     errors: u64,
+    /// The total is left empty as long as it would be as the completion latencies: where no request has waited to be
+    /// submitted, and submission costs nothing.
     latencies: Latencies,
+    apart: bool,
+}
+
+impl Open {
+    #[inline(always)]
+    fn record(&mut self, submission: Time, completion: Time, total: Time) {
+        let latencies = &mut self.latencies;
+        if total != completion && !self.apart {
+            self.apart = true;
+            latencies.total = latencies.completion.clone();
+        }
+        latencies.submission.record(submission);
+        latencies.completion.record(completion);
+        if self.apart {
+            latencies.total.record(total);
+        }
+    }
 }
 
 impl Series {
@@ -101,7 +129,7 @@ impl Series {
             errors: std::mem::take(&mut open.errors),
             submission: open.latencies.submission.take(),
             completion: open.latencies.completion.take(),
-            total: open.latencies.total.take(),
+            total: open.apart.then(|| open.latencies.total.take()),
         });
     }
 }
@@ -178,17 +206,15 @@ impl Recorder {
         if let Some((_, last)) = &mut self.spans[io.job as usize] {
             *last = io.at;
         }
-        if io.status != Status::Ok {
-            self.first_errors[io.job as usize].get_or_insert(io.status);
-        }
         let series = &mut self.jobs[io.job as usize][Direction::of(io.op) as usize];
         let open = series.open.get_or_insert_default();
+        if io.status != Status::Ok {
+            open.errors += 1;
+            self.first_errors[io.job as usize].get_or_insert(io.status);
+        }
         open.ios += 1;
         open.bytes += io.bytes;
-        open.errors += u64::from(io.status != Status::Ok);
-        open.latencies.submission.record(io.submitted - io.issued);
-        open.latencies.completion.record(io.at - io.submitted);
-        open.latencies.total.record(io.at - io.due);
+        open.record(io.submitted - io.issued, io.at - io.submitted, io.at - io.due);
     }
 
     /// Nothing more comes: ends the last window. To be called before anything is asked.
@@ -262,7 +288,7 @@ impl Recorder {
                     if let Some(window) = series.windows.get(index).filter(|_| wanted(job, direction)) {
                         ios += window.ios;
                         bytes += window.bytes;
-                        sum += window.total.sum_ps();
+                        sum += window.total().sum_ps();
                     }
                 }
             }
@@ -284,7 +310,7 @@ impl Recorder {
             totals.errors += window.errors;
             totals.latencies.submission.merge_compact(&window.submission);
             totals.latencies.completion.merge_compact(&window.completion);
-            totals.latencies.total.merge_compact(&window.total);
+            totals.latencies.total.merge_compact(window.total());
         }
         totals
     }

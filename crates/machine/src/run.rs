@@ -250,13 +250,15 @@ impl<'a> Flight<'a> {
 
     #[inline]
     fn take_completions(&mut self) {
-        for Completion { io, status, submitted, at } in self.completions.drain(..) {
-            let Entry { op, job, measured, bytes, due, issued } = self.entries[io as usize];
-            self.player.complete(at, io);
+        let Flight { completions, entries, player, recorder, .. } = self;
+        for Completion { io, status, submitted, at } in completions.iter().copied() {
+            let Entry { op, job, measured, bytes, due, issued } = entries[io as usize];
+            player.complete(at, io);
             self.done += 1;
             if measured {
-                self.recorder.ended(&Ended { job, op, bytes, status, due, issued, submitted, at });
+                recorder.ended(&Ended { job, op, bytes, status, due, issued, submitted, at });
             }
         }
+        completions.clear();
     }
 }

@@ -15,7 +15,7 @@ use std::hint::black_box;
 
 use media::{BlockAddr, Class, Geometry, OpId, PageAddr, PlaneMask, ProgramOp, ReadOp};
 use nand::{
-    Cell, Config, Done, Ecc, Event, Faults, Nand, Order, PayloadKind, Power, Scheduling, Store, Timing, UnitWrite, Wear,
+    Cell, Config, Ecc, Event, Faults, Nand, Order, PayloadKind, Power, Scheduling, Store, Timing, UnitWrite, Wear,
 };
 use sim::{EventQueue, Lane, Rng, Schedule, Streams, Time};
 
@@ -88,44 +88,39 @@ fn address(rng: &mut Rng, g: &Geometry) -> PageAddr {
 }
 
 #[inline(never)]
-fn measured_read(nand: &mut Nand, ops: &[ReadOp], done: &mut Vec<Done>) -> usize {
+fn measured_read(nand: &mut Nand, ops: &[ReadOp]) -> usize {
     let (mut queue, mut now, mut ended) = (One(None), Time::ZERO, 0);
     for op in ops {
         nand.submit_read(now, *op, &mut queue);
         while let Some((at, event)) = queue.0.take() {
             now = at;
-            nand.handle(now, event, &mut queue, done);
+            ended += usize::from(nand.handle(now, event, &mut queue).is_some());
         }
-        ended += done.len();
-        done.clear();
     }
     ended
 }
 
 #[inline(never)]
-fn measured_program(nand: &mut Nand, ops: &[ProgramOp], done: &mut Vec<Done>) -> usize {
+fn measured_program(nand: &mut Nand, ops: &[ProgramOp]) -> usize {
     let (mut queue, mut now, mut ended) = (One(None), Time::ZERO, 0);
     for op in ops {
         nand.submit_program(now, *op, &mut queue);
         while let Some((at, event)) = queue.0.take() {
             now = at;
-            nand.handle(now, event, &mut queue, done);
+            ended += usize::from(nand.handle(now, event, &mut queue).is_some());
         }
-        ended += done.len();
-        done.clear();
     }
     ended
 }
 
 #[inline(never)]
-fn measured_loaded(nand: &mut Nand, queue: &mut Queue, ops: &[ReadOp], done: &mut Vec<Done>) -> usize {
+fn measured_loaded(nand: &mut Nand, queue: &mut Queue, ops: &[ReadOp]) -> usize {
     let (mut next, mut ended) = (32, 0);
     for op in &ops[..32] {
         nand.submit_read(Time::ZERO, *op, queue);
     }
     while let Some((now, event)) = queue.0.pop() {
-        nand.handle(now, event, queue, done);
-        for d in done.drain(..) {
+        if let Some(d) = nand.handle(now, event, queue) {
             ended += 1;
             if let Some(op) = ops.get(next) {
                 nand.submit_read(now, ReadOp { id: d.id, ..*op }, queue);
@@ -148,7 +143,6 @@ fn main() {
     let g = config.geometry;
     let mut nand = Nand::new(&config, &Streams::new(1));
     let mut rng = Streams::new(2).stream("traffic");
-    let mut done = Vec::with_capacity(8);
     let what = std::env::args().nth(1).unwrap_or_default();
     let read =
         |i: u32, rng: &mut Rng| ReadOp { id: OpId(i % 32), page: address(rng, &g), bytes: 4096, class: Class::Host };
@@ -156,10 +150,10 @@ fn main() {
         "read" | "loaded" => {
             let ops: Vec<ReadOp> = (0..COUNT).map(|i| read(i, &mut rng)).collect();
             let ended = if what == "read" {
-                measured_read(&mut nand, &ops, &mut done)
+                measured_read(&mut nand, &ops)
             } else {
                 let mut queue = Queue(EventQueue::new(Nand::LANES));
-                measured_loaded(&mut nand, &mut queue, &ops, &mut done)
+                measured_loaded(&mut nand, &mut queue, &ops)
             };
             println!("{ended} reads");
         }
@@ -172,7 +166,7 @@ fn main() {
                 slc: false,
             };
             let ops: Vec<ProgramOp> = (0..COUNT).map(|i| program(i, &mut rng)).collect();
-            println!("{} programs", measured_program(&mut nand, &ops, &mut done));
+            println!("{} programs", measured_program(&mut nand, &ops));
         }
         "store" => {
             let mut sequence = 0;

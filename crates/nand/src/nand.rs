@@ -55,7 +55,8 @@ pub struct Nand {
     pub(crate) store: Store,
     pub(crate) hazards: Hazards,
     pub(crate) log: Log,
-    /// Energy of array reads, programs and erases.
+    /// Energy of array reads, programs and erases; of a read only what its planes beyond the first took: the dies'
+    /// reading times say the rest.
     pub(crate) energy: [Energy; 3],
     pub(crate) config: Config,
 }
@@ -149,7 +150,7 @@ impl Nand {
     ///
     /// # Panics
     /// If its address or its bytes do not fit the flash, or its id is in use.
-    #[inline]
+    #[inline(always)]
     pub fn submit_read<S: Schedule<Event>>(&mut self, now: Time, op: ReadOp, s: &mut S) {
         let planes = self.check(op.page);
         if u64::from(op.bytes) > planes * self.tables.page_bytes {
@@ -234,18 +235,22 @@ impl Nand {
         alone
     }
 
-    /// An event has come. Operations that end with it are appended to `done`.
-    #[inline]
-    pub fn handle<S: Schedule<Event>>(&mut self, now: Time, event: Event, s: &mut S, done: &mut Vec<Done>) {
+    /// An event has come. Returns the operation that ends with it, if one does.
+    #[inline(always)]
+    pub fn handle<S: Schedule<Event>>(&mut self, now: Time, event: Event, s: &mut S) -> Option<Done> {
         match event {
-            Event::Array(die) => self.array_end(now, die as usize, s, done),
-            Event::Transfer(channel) => self.transfer_end(now, channel as usize, s, done),
-            Event::Wake(channel) => self.grant(now, channel as usize, s),
+            Event::Array(die) => self.array_end(now, die as usize, s),
+            Event::Transfer(channel) => self.transfer_end(now, channel as usize, s),
+            Event::Decoded(id) => self.decoded(now, id.0, s),
+            Event::Wake(channel) => {
+                self.grant(now, channel as usize, s);
+                None
+            }
             Event::Suspend(die) => {
                 self.dies[die as usize].suspend_asked = false;
                 self.consider_suspension(now, die as usize, s);
+                None
             }
-            Event::Decoded(id) => self.decoded(now, id.0, s, done),
         }
     }
 }

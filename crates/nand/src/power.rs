@@ -113,6 +113,7 @@ impl Nand {
         for (number, d) in (0..).zip(&self.dies) {
             let idle = now - self.die_stats(now, number).busy();
             energy.standby += Energy::of_power(power.standby_uw, idle);
+            energy.read += Energy::of_power(power.read_uw, d.stats.reading);
             if matches!(d.phase, Phase::Busy | Phase::Suspending) {
                 let op = &self.ops[d.array];
                 let (planes, so_far) = (u64::from(op.planes.count()), now.saturating_sub(d.begin));

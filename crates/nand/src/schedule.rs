@@ -18,10 +18,9 @@ impl Nand {
             // The die has nothing else to do: it is the channel that is taken.
             return self.wait(die, if kind == Kind::Program { DATA } else { COMMANDS }, s);
         }
-        if self.tables.plain && !d.is_at_rest() {
-            return;
+        if self.tables.overlaps || d.is_at_rest() {
+            self.advance(now, die, s);
         }
-        self.advance(now, die, s);
         if queue != REST && !self.dies[die].queues[queue].is_empty() {
             self.consider_suspension(now, die, s);
         }
@@ -35,7 +34,7 @@ impl Nand {
             // What is suspended comes before the rest.
             id != NONE && (d.suspended == NONE || id != d.queues[REST].head)
         } else {
-            !self.tables.plain && id != NONE && self.overlaps(d, id)
+            self.tables.overlaps && id != NONE && self.overlaps(d, id)
         };
         can.then_some(id)
     }
@@ -120,7 +119,7 @@ impl Nand {
     /// A die is at rest, and has more to do; others wait for its channel, too. It joins them.
     #[inline(always)]
     pub(crate) fn join<S: Schedule<Event>>(&mut self, now: Time, die: usize, s: &mut S) {
-        if self.tables.plain {
+        if !self.tables.overlaps && !self.tables.suspends {
             let number = self.dies[die].channel;
             self.channels[number as usize].enlist(&mut self.dies, die as u32, COMMANDS);
         } else {

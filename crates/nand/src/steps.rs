@@ -79,29 +79,32 @@ impl Nand {
         log.note(id, op, Step::DataIn, now, begin);
     }
 
-    #[inline]
-    pub(crate) fn array_end<S: Schedule<Event>>(&mut self, now: Time, die: usize, s: &mut S, done: &mut Vec<Done>) {
+    #[inline(always)]
+    pub(crate) fn array_end<S: Schedule<Event>>(&mut self, now: Time, die: usize, s: &mut S) -> Option<Done> {
         let dies_at = self.channels.len() as u32;
         let Nand { tables, ops, dies, channels, log, energy, .. } = self;
         let d = &mut dies[die];
         // What was suspended left its old event behind. If something else ends at that same time, either event serves.
         if d.end != now || d.phase != Phase::Busy {
-            return self.suspension_end(now, die, s);
+            self.suspension_end(now, die, s);
+            return None;
         }
         let (id, begin) = (d.array, d.begin);
         let op = &ops[id];
         if op.kind != Kind::Read {
-            return self.write_end(now, die, s, done);
+            return Some(self.write_end(now, die, s));
         }
         let span = now - begin;
         d.stats.reads += 1;
         d.stats.reading += span;
-        energy[Kind::Read as usize] += Energy::of_power(tables.read_uw * u64::from(op.plane_count), span);
+        if op.plane_count > 1 {
+            energy[Kind::Read as usize] += Energy::of_power(tables.read_uw * u64::from(op.plane_count - 1), span);
+        }
         s.span(Track(dies_at + die as u32), "read", begin, now);
         log.note(id, op, Step::Array, begin, now);
         if d.out != NONE {
             d.phase = Phase::Holding;
-            return;
+            return None;
         }
         (d.out, d.out_since) = (id, now);
         (d.array, d.phase) = (NONE, Phase::Idle);
@@ -115,6 +118,7 @@ impl Nand {
         } else {
             self.wait_with_data(die, s);
         }
+        None
     }
 
     /// The data that a die holds ask for its channel.
@@ -128,8 +132,8 @@ impl Nand {
     }
 
     /// The array of a die ends a program or an erase.
-    #[inline]
-    fn write_end<S: Schedule<Event>>(&mut self, now: Time, die: usize, s: &mut S, done: &mut Vec<Done>) {
+    #[inline(never)]
+    fn write_end<S: Schedule<Event>>(&mut self, now: Time, die: usize, s: &mut S) -> Done {
         let d = &mut self.dies[die];
         let (id, begin, next) = (d.array, d.begin, d.input);
         (d.array, d.phase) = (NONE, Phase::Idle);
@@ -148,7 +152,6 @@ impl Nand {
         op.active = false;
         let fails = self.hazards.writes && self.hazards.write_fails(op, &self.store);
         let status = if fails { Status::Failed } else { Status::Ok };
-        done.push(Done { id: OpId(id), status, kind });
         if next != NONE {
             self.program_next(now, die, next, s);
         }
@@ -156,6 +159,7 @@ impl Nand {
             self.advance(now, die, s);
             self.consider_suspension(now, die, s);
         }
+        Done { id: OpId(id), status, kind }
     }
 
     /// The program in the cache register goes into the array, once its data are there.
@@ -178,34 +182,31 @@ impl Nand {
         begin_transfer(now, die, d.out, &ops[d.out], d.channel, channel, tables, log, s);
     }
 
-    #[inline]
-    pub(crate) fn transfer_end<S: Schedule<Event>>(
-        &mut self,
-        now: Time,
-        number: usize,
-        s: &mut S,
-        done: &mut Vec<Done>,
-    ) {
+    #[inline(always)]
+    pub(crate) fn transfer_end<S: Schedule<Event>>(&mut self, now: Time, number: usize, s: &mut S) -> Option<Done> {
         let channel = &mut self.channels[number];
         let die = channel.moving as usize;
         assert!(channel.moving != NONE && channel.free_at == now, "no transfer of channel {number} ends at {now}");
         channel.moving = NONE;
-        let waited_for = channel.waiting != 0;
+        let waited_for = channel.waiting;
         let d = &mut self.dies[die];
         let id = d.out;
         d.stats.holding += now - d.out_since;
         d.out = NONE;
         d.load -= 1;
+        let waits = d.load;
         let op = &mut self.ops[id];
-        if (op.retries == 0) & (self.tables.decode == Time::ZERO) {
+        let done = if (op.retries == 0) & (self.tables.decode == Time::ZERO) {
             op.active = false;
-            done.push(read_done(id, op.lost));
+            Some(read_done(id, op.lost))
         } else {
             self.decode(now, id, s);
-        }
-        if waited_for | (self.dies[die].load != 0) {
+            None
+        };
+        if waited_for | waits != 0 || done.is_none() {
             self.released(now, die, number, s);
         }
+        done
     }
 
     /// A die and its channel are free again, and there is more to do for one of them.
@@ -249,17 +250,17 @@ impl Nand {
 
     /// The data of a read have been decoded, some time after they left the die: it is done, or goes once more.
     #[inline(never)]
-    pub(crate) fn decoded<S: Schedule<Event>>(&mut self, now: Time, id: u32, s: &mut S, done: &mut Vec<Done>) {
+    pub(crate) fn decoded<S: Schedule<Event>>(&mut self, now: Time, id: u32, s: &mut S) -> Option<Done> {
         let op = &mut self.ops[id];
         let die = op.die as usize;
         if op.retries == 0 {
             op.active = false;
-            done.push(read_done(id, op.lost));
-        } else {
-            self.read_again(id);
-            self.advance(now, die, s);
-            self.consider_suspension(now, die, s);
+            return Some(read_done(id, op.lost));
         }
+        self.read_again(id);
+        self.advance(now, die, s);
+        self.consider_suspension(now, die, s);
+        None
     }
 
     /// The array of a die worked for an operation: time and energy of the same event.
@@ -275,13 +276,14 @@ impl Nand {
     pub(crate) fn spend(&mut self, die: usize, id: u32, from: Time, to: Time) {
         let (span, stats, power) = (to - from, &mut self.dies[die].stats, &self.config.power);
         let op = &self.ops[id];
+        let planes = u64::from(op.plane_count);
         let (time, power) = match op.kind {
-            Kind::Read => (&mut stats.reading, power.read_uw),
-            Kind::Program => (&mut stats.programming, power.program_uw),
-            Kind::Erase => (&mut stats.erasing, power.erase_uw),
+            Kind::Read => (&mut stats.reading, power.read_uw * (planes - 1)),
+            Kind::Program => (&mut stats.programming, power.program_uw * planes),
+            Kind::Erase => (&mut stats.erasing, power.erase_uw * planes),
         };
         *time += span;
-        self.energy[op.kind as usize] += Energy::of_power(power * u64::from(op.plane_count), span);
+        self.energy[op.kind as usize] += Energy::of_power(power, span);
     }
 }
 

@@ -9,8 +9,16 @@ use crate::op::{Kind, NONE};
 impl Nand {
     /// If reads of the host or of the map wait for a die: suspends what its array does, where that is allowed and
     /// worth it.
-    #[inline(never)]
+    #[inline(always)]
     pub(crate) fn consider_suspension<S: Schedule<Event>>(&mut self, now: Time, die: usize, s: &mut S) {
+        let d = &self.dies[die];
+        if self.tables.suspends && d.phase == Phase::Busy && self.ops[d.array].kind != Kind::Read {
+            self.consider_suspension_of_write(now, die, s);
+        }
+    }
+
+    #[inline(never)]
+    fn consider_suspension_of_write<S: Schedule<Event>>(&mut self, now: Time, die: usize, s: &mut S) {
         let scheduling = &self.config.scheduling;
         let d = &mut self.dies[die];
         // The cache register must be free for the reads.

@@ -26,8 +26,10 @@ pub(crate) struct Tables {
     pub read_uw: u64,
     pub cache_read: bool,
     pub cache_program: bool,
-    /// A die that does something starts nothing else: no cache operations, no suspension.
-    pub plain: bool,
+    /// A die may start an operation while it is at another: cache reads or programs.
+    pub overlaps: bool,
+    /// Programs or erases may be suspended.
+    pub suspends: bool,
     /// The queue of a read, by `media::Class`.
     pub read_queues: [u8; 3],
     blocks: u32,
@@ -60,7 +62,8 @@ impl Tables {
             read_uw: config.power.read_uw,
             cache_read: s.cache_read,
             cache_program: s.cache_program,
-            plain: !(s.cache_read || s.cache_program || (reads_first && (s.program_suspend || s.erase_suspend))),
+            overlaps: s.cache_read || s.cache_program,
+            suspends: reads_first && (s.program_suspend || s.erase_suspend),
             read_queues: if reads_first { [HOST as u8, MAP as u8, REST as u8] } else { [REST as u8; 3] },
             blocks: g.blocks,
             planes_mask: ((1u32 << g.planes) - 1) as u16,

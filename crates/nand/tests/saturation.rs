@@ -39,7 +39,6 @@ fn random_reads(config: &Config, dies: u64, depth: u32, bytes: u32, count: u32) 
     let mut queue = Queue(EventQueue::new(Nand::LANES));
     let mut rng: Rng = Streams::new(5).stream("traffic");
     let mut begun = vec![Time::ZERO; depth as usize];
-    let mut done = Vec::new();
     let (mut asked, mut ended, mut sum, mut now) = (0, 0, 0.0, Time::ZERO);
     let mut ask = |nand: &mut Nand, queue: &mut Queue, now: Time, id: u32, rng: &mut Rng| {
         let g = &config.geometry;
@@ -57,8 +56,7 @@ fn random_reads(config: &Config, dies: u64, depth: u32, bytes: u32, count: u32) 
     while ended < count {
         let (at, event) = queue.0.pop().expect("reads are outstanding");
         now = at;
-        nand.handle(now, event, &mut queue, &mut done);
-        for d in done.drain(..) {
+        if let Some(d) = nand.handle(now, event, &mut queue) {
             ended += 1;
             sum += (now - begun_at[d.id.0 as usize]).us_f64();
             if asked < count + depth {

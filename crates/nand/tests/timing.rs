@@ -554,9 +554,8 @@ fn the_timeline_and_the_log_tell_of_every_step() {
     let mut spans = Spans(EventQueue::new(nand::Nand::LANES), Vec::new());
     let read = media::ReadOp { id: media::OpId(7), page: page(2, 1, 0, 0), bytes: 4096, class: Class::Host };
     w.nand.submit_read(ZERO, read, &mut spans);
-    let mut done = Vec::new();
     while let Some((now, event)) = spans.0.pop() {
-        w.nand.handle(now, event, &mut spans, &mut done);
+        w.nand.handle(now, event, &mut spans);
     }
     let end = us(51) + ns(40_960);
     assert_eq!(spans.1, [(1, "command", ZERO, us(1)), (4, "read", us(1), us(51)), (1, "data out", us(51), end)]);

@@ -30,6 +30,8 @@ fn upper_edge(index: usize) -> u64 {
 pub struct Histogram {
     /// As far as the largest sample so far.
     counts: Vec<u64>,
+    /// Buckets with samples, a bit each.
+    used: Vec<u64>,
     count: u64,
     sum_ps: u128,
     sum_squares_ns: f64,
@@ -47,7 +49,7 @@ impl Histogram {
     /// An empty one. Its buckets reach as far as the largest sample so far.
     pub fn new() -> Histogram {
         let (min, max) = (Time::MAX, Time::ZERO);
-        Histogram { counts: Vec::new(), count: 0, sum_ps: 0, sum_squares_ns: 0.0, min, max }
+        Histogram { counts: Vec::new(), used: Vec::new(), count: 0, sum_ps: 0, sum_squares_ns: 0.0, min, max }
     }
 
     /// Counts one sample.
@@ -55,30 +57,53 @@ impl Histogram {
     pub fn record(&mut self, sample: Time) {
         let ns = sample.ns();
         let index = index_of(ns);
-        if index >= self.counts.len() {
-            self.grow(index);
+        match self.counts.get_mut(index) {
+            Some(count) if *count > 0 => *count += 1,
+            _ => self.add(index, 1),
         }
-        self.counts[index] += 1;
         self.count += 1;
+        if sample == Time::ZERO {
+            self.min = sample;
+            return;
+        }
         self.sum_ps += u128::from(sample.ps());
-        self.sum_squares_ns += ns as f64 * ns as f64;
-        self.min = self.min.min(sample);
-        self.max = self.max.max(sample);
+        // Fewer than 2^63: conversion of a signed number is an instruction, of an unsigned one several.
+        let ns = ns as i64 as f64;
+        self.sum_squares_ns += ns * ns;
+        if sample < self.min {
+            self.min = sample;
+        }
+        if sample > self.max {
+            self.max = sample;
+        }
+    }
+
+    /// Adds `count` samples to a bucket that may be the first of its kind.
+    #[inline(never)]
+    fn add(&mut self, index: usize, count: u64) {
+        if index >= self.counts.len() {
+            self.grow(index / HALF * HALF + HALF);
+        }
+        self.counts[index] += count;
+        self.used[index / 64] |= 1 << (index % 64);
     }
 
     #[cold]
-    #[inline(never)]
-    fn grow(&mut self, index: usize) {
-        self.counts.resize(index / HALF * HALF + HALF, 0);
+    fn grow(&mut self, len: usize) {
+        self.counts.resize(len, 0);
+        self.used.resize(len.div_ceil(64), 0);
     }
 
     /// Adds all samples of `other`.
     pub fn merge(&mut self, other: &Histogram) {
         if self.counts.len() < other.counts.len() {
-            self.counts.resize(other.counts.len(), 0);
+            self.grow(other.counts.len());
         }
         for (mine, theirs) in self.counts.iter_mut().zip(&other.counts) {
             *mine += theirs;
+        }
+        for (mine, theirs) in self.used.iter_mut().zip(&other.used) {
+            *mine |= theirs;
         }
         self.count += other.count;
         self.sum_ps += other.sum_ps;
@@ -188,14 +213,16 @@ impl Histogram {
         if self.count == 0 {
             return Compact::default();
         }
-        let range = index_of(self.min.ns())..=index_of(self.max.ns());
-        let counts = &mut self.counts[range.clone()];
-        let used = counts.iter().filter(|count| **count > 0).count();
-        let mut buckets = Vec::with_capacity(used);
-        buckets.extend(
-            range.zip(counts.iter()).filter(|(_, count)| **count > 0).map(|(index, count)| (upper_edge(index), *count)),
-        );
-        counts.fill(0);
+        let range = index_of(self.min.ns()) / 64..=index_of(self.max.ns()) / 64;
+        let mut buckets = Vec::with_capacity(self.used[range.clone()].iter().map(|w| w.count_ones() as usize).sum());
+        for word in range {
+            let mut left = std::mem::take(&mut self.used[word]);
+            while left != 0 {
+                let index = word * 64 + left.trailing_zeros() as usize;
+                left &= left - 1;
+                buckets.push((upper_edge(index), std::mem::take(&mut self.counts[index])));
+            }
+        }
         let compact =
             Compact { buckets, sum_ps: self.sum_ps, sum_squares_ns: self.sum_squares_ns, min: self.min, max: self.max };
         self.count = 0;
@@ -206,11 +233,7 @@ impl Histogram {
     /// Adds all samples of `compact`.
     pub fn merge_compact(&mut self, compact: &Compact) {
         for (value, count) in &compact.buckets {
-            let index = index_of(*value);
-            if index >= self.counts.len() {
-                self.grow(index);
-            }
-            self.counts[index] += count;
+            self.add(index_of(*value), *count);
             self.count += count;
         }
         if !compact.buckets.is_empty() {

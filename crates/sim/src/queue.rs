@@ -5,7 +5,8 @@
 //! wait in a ring, a *lane*, and only the lane's head is compared with others. Of the lanes few are in use at a time,
 //! so their heads are a short sorted array, and a new head is mostly among the last: that beats every tree, whatever
 //! the number outstanding. A push that is out of its lane's order goes to a heap, whose head takes part as if it were
-//! a lane's: a lane is a hint and never a promise.
+//! a lane's: a lane is a hint and never a promise. And what comes before all else that waits is kept in a place of its
+//! own: many an event follows its cause so soon that nothing comes between.
 
 use std::cmp::Ordering;
 use std::collections::BinaryHeap;
@@ -55,6 +56,10 @@ struct Entry<E> {
 }
 
 impl<E> Entry<E> {
+    const NOTHING: Entry<E> = Entry { time: 0, order: 0, event: None };
+}
+
+impl<E> Entry<E> {
     #[inline(always)]
     fn key(&self) -> Key {
         Key::from(self.time) << 64 | Key::from(self.order)
@@ -64,7 +69,7 @@ impl<E> Entry<E> {
 /// Where the entries of a lane begin and end in its ring.
 #[derive(Clone, Copy, Default)]
 struct Cursor {
-    /// Time of the last entry put.
+    /// Time of the last entry put: in the past, if the lane is empty.
     last: u64,
     head: u8,
     tail: u8,
@@ -74,6 +79,8 @@ struct Cursor {
 ///
 /// The sizes are powers of two and fixed, so that no index needs a check.
 pub struct EventQueue<E> {
+    /// What comes before all else, if it was so when it was pushed.
+    soon: Entry<E>,
     /// Of each lane that holds anything the first entry's key, and that of the heap, in descending order; before them
     /// one that is behind all.
     heads: [Key; 2 * LANES],
@@ -109,7 +116,7 @@ impl<E> Ord for Astray<E> {
 
 /// Empty rings, made where they stay: they are large.
 fn rings<E: Copy>() -> Box<[[Entry<E>; PLACES]; LANES]> {
-    let ring = [Entry { time: 0, order: 0, event: None }; PLACES];
+    let ring = [Entry::NOTHING; PLACES];
     let Ok(rings) = vec![ring; LANES].into_boxed_slice().try_into() else { unreachable!("{LANES} rings") };
     rings
 }
@@ -122,6 +129,7 @@ impl<E: Copy> EventQueue<E> {
     pub fn new(lanes: usize) -> EventQueue<E> {
         assert!(lanes <= ASTRAY, "{lanes} lanes, {ASTRAY} at most");
         EventQueue {
+            soon: Entry::NOTHING,
             heads: [Key::MAX; 2 * LANES],
             next: 0,
             cursors: [Cursor::default(); LANES],
@@ -140,18 +148,28 @@ impl<E: Copy> EventQueue<E> {
 
     /// How many events wait.
     pub fn len(&self) -> usize {
-        self.astray.len() + self.cursors.iter().map(|c| c.tail.wrapping_sub(c.head) as usize).sum::<usize>()
+        let lanes = self.cursors.iter().map(|c| c.tail.wrapping_sub(c.head) as usize).sum::<usize>();
+        lanes + self.astray.len() + usize::from(self.soon.event.is_some())
     }
 
     /// True when no event waits.
     pub fn is_empty(&self) -> bool {
-        self.next == 0
+        self.next == 0 && self.soon.event.is_none()
     }
 
     /// When the next event comes.
     #[inline]
     pub fn next_time(&self) -> Option<Time> {
-        (self.next > 0).then(|| Time::from_ps(time_of(self.heads[self.next % (2 * LANES)])))
+        if self.soon.event.is_some() {
+            return Some(Time::from_ps(self.soon.time));
+        }
+        (self.next > 0).then(|| Time::from_ps(self.head_time()))
+    }
+
+    /// Time of the first event of lanes and heap; the end of time, if they are empty.
+    #[inline(always)]
+    fn head_time(&self) -> u64 {
+        time_of(self.heads[self.next % (2 * LANES)])
     }
 
     /// Adds `event` at `when`, through `lane`.
@@ -167,17 +185,30 @@ impl<E: Copy> EventQueue<E> {
         let (number, time) = (lane.0 as usize % LANES, when.ps());
         let order = self.pushed << 8 | number as u64;
         self.pushed += 1;
+        let entry = Entry { time, order, event: Some(event) };
+        if time < self.head_time() && (self.soon.event.is_none() || time < self.soon.time) {
+            return self.push_soon(entry);
+        }
         let cursor = &mut self.cursors[number];
         let after = cursor.tail.wrapping_add(1);
-        if cursor.head != cursor.tail && (time < cursor.last || after == cursor.head) {
-            return self.push_astray(time, order, event);
+        if time < cursor.last || after == cursor.head {
+            return self.push_astray(entry);
         }
-        self.rings[number][cursor.tail as usize] = Entry { time, order, event: Some(event) };
+        self.rings[number][cursor.tail as usize] = entry;
         let first = cursor.head == cursor.tail;
         (cursor.tail, cursor.last) = (after, time);
         if first {
             self.add_head(Key::from(time) << 64 | Key::from(order));
         }
+    }
+
+    /// The event comes before all others.
+    #[inline(always)]
+    fn push_soon(&mut self, entry: Entry<E>) {
+        if self.soon.event.is_some() {
+            self.push_astray(self.soon);
+        }
+        self.soon = entry;
     }
 
     /// A lane that was empty has an entry.
@@ -202,6 +233,15 @@ impl<E: Copy> EventQueue<E> {
     /// Takes the next event, if it comes at `until` or before.
     #[inline(always)]
     pub fn pop_until(&mut self, until: Time) -> Option<(Time, E)> {
+        if let Some(event) = self.soon.event {
+            let now = Time::from_ps(self.soon.time);
+            if now > until {
+                return None;
+            }
+            self.soon.event = None;
+            self.now = now;
+            return Some((now, event));
+        }
         let key = self.heads[self.next % (2 * LANES)];
         let now = Time::from_ps(time_of(key));
         if now > until {
@@ -226,8 +266,8 @@ impl<E: Copy> EventQueue<E> {
 
     #[cold]
     #[inline(never)]
-    fn push_astray(&mut self, time: u64, order: u64, event: E) {
-        let entry = Entry { time, order: order & !0xff | ASTRAY as u64, event: Some(event) };
+    fn push_astray(&mut self, entry: Entry<E>) {
+        let entry = Entry { order: entry.order & !0xff | ASTRAY as u64, ..entry };
         let before = self.astray.peek().map(|e| e.0.key());
         if before.is_none_or(|before| entry.key() < before) {
             // The heap has a new head: it takes the place of the old.

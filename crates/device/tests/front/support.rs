@@ -140,7 +140,10 @@ impl Bench {
         while self.queue.events.next_time().is_some_and(|next| next <= end) {
             let (now, event) = self.queue.events.pop().unwrap();
             match event {
-                World::Front(event) => self.front.handle(now, event, &mut self.queue, &mut out),
+                World::Front(event) => {
+                    let first = self.front.handle(now, event, &mut self.queue, &mut out);
+                    out.extend(first);
+                }
                 World::Program(io) => {
                     let (_, job, request) = self.asked[io as usize];
                     self.front.submit(now, io, job, request, &mut self.queue);

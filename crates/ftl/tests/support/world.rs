@@ -1,7 +1,7 @@
 //! The layer over simple flash: commands go in at random, operations end in random order, power fails at random.
 
 use ftl::config::Config;
-use ftl::{Actions, Ftl, Plant};
+use ftl::{Actions, Delivery, Ftl, Plant};
 use media::{Action, EraseOp, Move, Op, OpId, PageAddr, ProgramOp, ReadOp, Request, SECTOR, Status, Tag};
 use sim::{Rng, Streams, Time};
 
@@ -165,7 +165,8 @@ impl World {
         }
         self.commands[tag.0 as usize] = Some(command);
         let now = self.now();
-        self.ftl.command(now, tag, &request, &mut self.out);
+        let read = self.ftl.command(now, tag, &request, &mut self.out);
+        self.out.actions.extend(read.map(Action::Read));
         self.perform();
     }
 
@@ -323,11 +324,11 @@ impl World {
                 let now = self.now();
                 self.ftl.arrived(now, tag, &mut self.out);
             }
-            Pending::Answer(id) => self.ftl.done(id, Status::Ok, &self.flash, &mut self.out),
+            Pending::Answer(id) => self.done(id, Status::Ok),
             Pending::Read(op) => {
                 let fails = self.rng.chance(self.faults.read);
                 let status = if fails { Status::Uncorrectable } else { Status::Ok };
-                self.ftl.done(op.id, status, &self.flash, &mut self.out);
+                self.done(op.id, status);
             }
             Pending::Program(op) => {
                 let fails = self.rng.chance(self.faults.program);
@@ -342,7 +343,7 @@ impl World {
                     }
                 }
                 let status = if fails { Status::Failed } else { Status::Ok };
-                self.ftl.done(op.id, status, &self.flash, &mut self.out);
+                self.done(op.id, status);
             }
             Pending::Erase(op) => {
                 let fails = self.rng.chance(self.faults.erase);
@@ -352,9 +353,14 @@ impl World {
                     self.flash.erase(op.block);
                 }
                 let status = if fails { Status::Failed } else { Status::Ok };
-                self.ftl.done(op.id, status, &self.flash, &mut self.out);
+                self.done(op.id, status);
             }
         }
+    }
+
+    fn done(&mut self, id: OpId, status: Status) {
+        let delivery = self.ftl.done(id, status, &self.flash, &mut self.out);
+        self.out.actions.extend(delivery.into_iter().flat_map(Delivery::actions));
     }
 
     fn units_of(&self, id: OpId) -> Vec<Unit> {
@@ -457,7 +463,8 @@ impl World {
         let command = Command { request, asked, data, filled: vec![false; sectors as usize] };
         self.commands[0] = Some(command);
         let now = self.now();
-        self.ftl.command(now, Tag(0), &request, &mut self.out);
+        let read = self.ftl.command(now, Tag(0), &request, &mut self.out);
+        self.out.actions.extend(read.map(Action::Read));
         self.probe = Some(None);
         self.perform();
         while self.probe == Some(None) {

@@ -112,21 +112,34 @@ impl Nvme {
         }
     }
 
-    #[inline]
-    pub(super) fn handle(&mut self, now: Time, event: Event, s: &mut impl Schedule<Event>, out: &mut Vec<Output>) {
+    #[inline(always)]
+    pub(super) fn handle(
+        &mut self,
+        now: Time,
+        event: Event,
+        s: &mut impl Schedule<Event>,
+        out: &mut Vec<Output>,
+    ) -> Option<Output> {
         match event {
-            Event::Device(device::Event::Decoded(tag)) => self.run(tag, out),
+            Event::Device(device::Event::Decoded(tag)) => Some(self.run(tag)),
             Event::Host(event) => {
-                if let Some(host::Completed { io, status, submitted }) = self.host.reaped(event) {
-                    out.push(Output::Completed { io, status, submitted });
-                }
+                let completed = self.host.reaped(event);
                 if self.host.waits(event.queue) {
                     self.issue(now, event.queue, s);
                 }
+                completed.map(|host::Completed { io, status, submitted }| Output::Completed { io, status, submitted })
             }
-            Event::Device(device::Event::Arrived(tag)) => out.push(Output::Arrived { tag: Tag(u32::from(tag)) }),
-            Event::HostMemory(id) => out.push(Output::HostMemory { id }),
-            _ => self.step(now, event, s, out),
+            Event::Device(device::Event::Ended(tag)) => {
+                self.device.ended();
+                self.post(now, now, tag, s);
+                None
+            }
+            Event::Device(device::Event::Arrived(tag)) => Some(Output::Arrived { tag: Tag(u32::from(tag)) }),
+            Event::HostMemory(id) => Some(Output::HostMemory { id }),
+            _ => {
+                self.step(now, event, s, out);
+                None
+            }
         }
     }
 
@@ -152,10 +165,6 @@ impl Nvme {
                 }
             }
             Event::Device(device::Event::Listed(tag)) => self.decode(now, tag, s, out),
-            Event::Device(device::Event::Ended(tag)) => {
-                self.device.ended();
-                self.post(now, now, tag, s);
-            }
             Event::Device(device::Event::Coalesced { queue, epoch }) => {
                 if self.device.coalesced(queue, epoch) {
                     let at = self.link.interrupt(now);
@@ -170,14 +179,14 @@ impl Nvme {
     #[inline]
     fn decode(&mut self, now: Time, tag: u16, s: &mut impl Schedule<Event>, out: &mut Vec<Output>) {
         if self.device.decode(now, tag, &mut device_part(s, self.tracks)) {
-            self.run(tag, out);
+            out.push(self.run(tag));
         }
     }
 
-    #[inline]
-    fn run(&mut self, tag: u16, out: &mut Vec<Output>) {
+    #[inline(always)]
+    fn run(&mut self, tag: u16) -> Output {
         let (queue, cid, request) = self.device.run(tag);
-        out.push(Output::Command { tag: Tag(u32::from(tag)), io: self.host.io(queue, cid), request });
+        Output::Command { tag: Tag(u32::from(tag)), io: self.host.io(queue, cid), request }
     }
 
     #[inline]

@@ -43,7 +43,6 @@ pub struct World {
     /// (when, what), in order.
     pub done: Vec<(Time, Done)>,
     pub events: u64,
-    batch: Vec<Done>,
     sequence: u64,
 }
 
@@ -105,7 +104,6 @@ impl World {
             asked: HashMap::new(),
             done: Vec::new(),
             events: 0,
-            batch: Vec::new(),
             sequence: 0,
         }
     }
@@ -134,8 +132,7 @@ impl World {
     pub fn step(&mut self) -> bool {
         let Some((now, event)) = self.queue.0.pop() else { return false };
         self.events += 1;
-        self.nand.handle(now, event, &mut self.queue, &mut self.batch);
-        for done in std::mem::take(&mut self.batch) {
+        if let Some(done) = self.nand.handle(now, event, &mut self.queue) {
             self.apply(done);
             self.done.push((now, done));
         }
