@@ -32,7 +32,7 @@ pub struct Blocks {
     rank: Vec<u32>,
     usage: Vec<Use>,
     erases: Vec<u32>,
-    /// Reads under way; a block is erased only without any.
+    /// Reads under way, and copies that were read and not issued; a block is erased only without any.
     pins: Vec<u32>,
     /// Sequence number when it was closed: its age.
     closed: Vec<u64>,
@@ -160,10 +160,22 @@ impl Blocks {
     /// Marks `unit` of `block` valid.
     #[inline]
     pub fn set_valid(&mut self, block: u32, unit: u32) {
+        self.mark_valid(unit);
+        self.count_valid(block, 1);
+    }
+
+    /// Marks `unit` valid; its block is to be told by [`count_valid`](Self::count_valid).
+    #[inline]
+    pub fn mark_valid(&mut self, unit: u32) {
         let (word, bit) = (&mut self.valid[unit as usize / 64], 1u64 << (unit % 64));
         debug_assert!(*word & bit == 0, "unit {unit} is valid already");
         *word |= bit;
-        self.rank[block as usize] += 1;
+    }
+
+    /// `units` more of `block` are valid.
+    #[inline]
+    pub fn count_valid(&mut self, block: u32, units: u32) {
+        self.rank[block as usize] += units;
     }
 
     /// Marks `unit` of `block` no longer valid; returns how many are left.
@@ -177,22 +189,16 @@ impl Blocks {
         *rank & !NOT_COLLECTABLE
     }
 
-    /// True if `unit` is valid.
-    #[inline]
-    pub fn is_valid(&self, unit: u32) -> bool {
-        self.valid[unit as usize / 64] >> (unit % 64) & 1 != 0
-    }
-
     /// Valid bits of the `count` units from `unit` on, 64 at most; bit 0 is `unit`.
     #[inline]
     pub fn valid_bits(&self, unit: u32, count: u32) -> u64 {
-        debug_assert!(count <= 64);
+        debug_assert!((1..=64).contains(&count));
         let (word, shift) = (unit as usize / 64, unit % 64);
         let mut bits = self.valid[word] >> shift;
         if shift + count > 64 {
             bits |= self.valid[word + 1] << (64 - shift);
         }
-        if count < 64 { bits & ((1 << count) - 1) } else { bits }
+        bits & (u64::MAX >> (64 - count))
     }
 
     /// Times `block` was erased.
@@ -212,6 +218,12 @@ impl Blocks {
         self.pins[block as usize] += 1;
     }
 
+    /// `units` units of `block` were read to be copied.
+    #[inline]
+    pub fn pin_copies(&mut self, block: u32, units: u32) {
+        self.pins[block as usize] += units;
+    }
+
     /// It ended; returns how many are left.
     #[inline]
     pub fn unpin(&mut self, block: u32) -> u32 {
@@ -220,9 +232,16 @@ impl Blocks {
         *pins
     }
 
-    /// Reads under way.
+    /// Reads under way, and copies that were read and not issued.
+    #[inline]
     pub fn pins(&self, block: u32) -> u32 {
         self.pins[block as usize]
+    }
+
+    /// True if every plane of every block can be used.
+    #[inline]
+    pub fn is_whole(&self) -> bool {
+        self.holes.is_empty()
     }
 
     /// Planes of `position` of `block` that are not to be used.

@@ -125,12 +125,12 @@ impl Slots {
         self.free_len
     }
 
-    /// Takes a free slot.
+    /// Takes a free slot, of which the sectors in `have` hold data.
     ///
     /// # Panics
     /// If none is free: allowances are counted so that this cannot be.
     #[inline]
-    pub fn take(&mut self, unit: u32, home: Location, holds: Holds, owner: Owner) -> u32 {
+    pub fn take(&mut self, unit: u32, home: Location, holds: Holds, owner: Owner, have: u64) -> u32 {
         let id = self.free;
         assert!(id != NIL, "no slot is free, though the allowance had room ({owner:?})");
         let slot = &mut self.slots[id as usize];
@@ -141,7 +141,7 @@ impl Slots {
         *slot = Slot {
             unit,
             home,
-            have: 0,
+            have,
             epoch: 0,
             holds,
             owner,
@@ -221,7 +221,7 @@ mod tests {
             let mut oracle: VecDeque<u32> = VecDeque::new();
             for (what, index) in steps {
                 if what > 0 && oracle.len() < 16 {
-                    let id = slots.take(0, Location::NOWHERE, Holds::Dirty, Owner::Host);
+                    let id = slots.take(0, Location::NOWHERE, Holds::Dirty, Owner::Host, 0);
                     slots.append(&mut list, id);
                     oracle.push_back(id);
                 } else if !oracle.is_empty() {

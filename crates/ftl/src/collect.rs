@@ -1,10 +1,10 @@
 //! Collection: valid units of a victim are read and programmed elsewhere.
 
-use media::{Action, Class, Flash, Move, NOBODY, OpId, PlaneMask, ReadOp, Status};
+use media::{Action, Class, Flash, Move, NOBODY, OpId, PageAddr, PlaneMask, ReadOp, Status};
 
 use crate::blocks::Use;
-use crate::buffer::{Holds, NIL, Owner};
-use crate::command::Kind;
+use crate::buffer::{Holds, Owner};
+use crate::command::{Kind, Operation};
 use crate::lane::Job;
 use crate::location::{Location, Place};
 use crate::{Actions, Ftl};
@@ -57,152 +57,196 @@ impl Ftl {
 
     pub(crate) fn read_victims(&mut self, lane: u32, out: &mut Actions) {
         loop {
-            let l = &self.lanes[lane as usize];
-            let Some(job) = l.job else {
+            let Some(job) = self.lanes[lane as usize].job else {
                 let Some(victim) = self.next_victim(lane) else { return };
                 self.start_job(lane, victim);
                 continue;
             };
-            if job.cursor == job.end {
-                self.lanes[lane as usize].job = None;
-                if self.blocks.valid(job.block) == 0 {
-                    self.emptied(job.block);
-                }
-                continue;
+            if !self.read_victim(lane, job, out) {
+                return;
             }
-            let unit = self.layout.unit_of(job.block, job.cursor);
-            let bits = self.blocks.valid_bits(unit, self.layout.program_units);
-            if bits != 0 {
-                let count = bits.count_ones();
-                if l.in_flight + count > l.quota {
-                    return;
-                }
-                self.read_copy(lane, job, unit, bits, out);
-            }
-            if let Some(job) = &mut self.lanes[lane as usize].job {
-                job.cursor += 1;
+            self.lanes[lane as usize].job = None;
+            if self.blocks.valid(job.block) == 0 {
+                self.emptied(job.block);
             }
         }
     }
 
-    /// Reads the units in `bits` of the program at `unit`, to copy them.
-    pub(crate) fn read_copy(&mut self, lane: u32, job: Job, unit: u32, bits: u64, out: &mut Actions) {
-        let per_page = self.layout.page_units;
-        let mut page = self.layout.page(job.block, job.cursor);
-        let first = page.planes.0.trailing_zeros();
-        let in_page = u64::MAX >> (64 - per_page);
-        let mut planes = 0;
-        for plane in 0..self.layout.planes {
-            if bits >> (plane * per_page) & in_page != 0 {
-                planes |= 1 << (first + plane);
+    /// Reads on in the victim of `lane`, as far as the quota allows; true at its end.
+    fn read_victim(&mut self, lane: u32, job: Job, out: &mut Actions) -> bool {
+        let whole = self.layout.program_units;
+        let mut unit = self.layout.unit_of(job.block, job.cursor);
+        for cursor in job.cursor..job.end {
+            let bits = self.blocks.valid_bits(unit, whole);
+            if bits != 0 && !self.read_copy(lane, Job { cursor, ..job }, unit, bits, out) {
+                self.lanes[lane as usize].job = Some(Job { cursor, ..job });
+                return false;
             }
+            unit += whole;
         }
-        page.planes = PlaneMask(planes);
+        true
+    }
+
+    /// Reads the units in `bits` of the program at `unit`, where the job is, to copy them; false if the quota has no
+    /// room for them.
+    fn read_copy(&mut self, lane: u32, job: Job, unit: u32, bits: u64, out: &mut Actions) -> bool {
         let count = bits.count_ones();
         let l = &mut self.lanes[lane as usize];
+        if l.in_flight + count > l.quota {
+            return false;
+        }
         l.in_flight += count;
         l.reading += 1;
-        let id = self.start_operation(Kind::CollectRead, lane);
+        let mut page = self.layout.page_in(lane, job.block, job.cursor);
+        if self.layout.planes > 1 {
+            page.planes = self.planes_of(page.planes, bits);
+        }
+        let id = self.operations.start_bare(Kind::CollectRead, lane);
         let operation = &mut self.operations[id];
         (operation.unit, operation.mask) = (unit, bits);
         self.blocks.pin(job.block);
         self.stats.copy_reads += 1;
         let bytes = count << self.unit_shift;
         out.actions.push(Action::Read(ReadOp { id, page, bytes, class: Class::Collection }));
+        true
+    }
+
+    /// Which of the planes of a program the units in `bits` lie on.
+    fn planes_of(&self, planes: PlaneMask, bits: u64) -> PlaneMask {
+        let in_page = u64::MAX >> (64 - self.layout.page_units);
+        let of_plane = |(i, _): &(u32, u32)| bits >> (i * self.layout.page_units) & in_page != 0;
+        let concerned = (0..).zip(planes.iter()).filter(of_plane);
+        PlaneMask(concerned.fold(0, |mask, (_, plane)| mask | 1 << plane))
     }
 
     pub(crate) fn collect_read_done(&mut self, id: OpId, status: Status, flash: &impl Flash, out: &mut Actions) {
-        let operation = self.operations.end(id);
-        let lane = operation.subject;
-        let block = self.layout.block_of(operation.unit);
-        let mut bits = operation.mask;
-        while bits != 0 {
-            let i = bits.trailing_zeros();
-            bits &= bits - 1;
-            let physical = operation.unit + i;
-            if !self.copy_unit(physical, status, flash, out) {
-                self.lanes[lane as usize].in_flight -= 1;
-            }
+        let Operation { subject: lane, unit, mask, .. } = self.operations[id];
+        self.operations.free(id);
+        let block = self.layout.block_of(unit);
+        // What was superseded meanwhile is not copied.
+        let bits = mask & self.blocks.valid_bits(unit, self.layout.program_units);
+        self.copy_units(lane, block, unit, bits, status, flash, out);
+        // Until a copy is issued or dropped its source must not be erased and written with the same unit again.
+        self.blocks.pin_copies(block, bits.count_ones());
+        let l = &mut self.lanes[lane as usize];
+        if bits != mask {
+            l.in_flight -= (mask & !bits).count_ones();
         }
-        self.lanes[lane as usize].reading -= 1;
+        l.reading -= 1;
         self.unpin(block, out);
         self.collect(lane, out);
         self.pump(out);
     }
 
-    /// Takes the unit at `physical` into a slot, if it is still the newest.
-    pub(crate) fn copy_unit(&mut self, physical: u32, status: Status, flash: &impl Flash, out: &mut Actions) -> bool {
-        if !self.blocks.is_valid(physical) {
-            return false;
+    /// Takes the units in `bits` of the program at `first` into slots.
+    #[allow(clippy::too_many_arguments)]
+    fn copy_units(
+        &mut self,
+        lane: u32,
+        block: u32,
+        first: u32,
+        bits: u64,
+        status: Status,
+        flash: &impl Flash,
+        out: &mut Actions,
+    ) {
+        let per_page = self.layout.page_units;
+        let in_page = u64::MAX >> (64 - per_page);
+        let program = self.layout.page_in(lane, block, self.layout.program_of(block, first));
+        let first_plane = program.planes.0.trailing_zeros();
+        let mut rest = bits;
+        while rest != 0 {
+            let plane = rest.trailing_zeros() / per_page;
+            let mut of_page = rest >> (plane * per_page) & in_page;
+            rest ^= of_page << (plane * per_page);
+            let page = PageAddr { planes: PlaneMask::one(first_plane + plane), ..program };
+            let units = flash.logical(page, first_plane + plane);
+            while of_page != 0 {
+                let within = of_page.trailing_zeros();
+                of_page &= of_page - 1;
+                let home = Location::flash(first + plane * per_page + within);
+                let slot = self.copy_unit(units[within as usize], home, page, within, status, out);
+                self.lanes[lane as usize].pending.push(slot);
+            }
         }
-        let (page, plane, within) = self.layout.address(physical);
-        let unit = flash.logical(page, plane)[within as usize];
+    }
+
+    /// Takes `unit`, whose newest copy in flash was read from `home`, into a slot.
+    #[inline]
+    fn copy_unit(
+        &mut self,
+        unit: u32,
+        home: Location,
+        page: PageAddr,
+        within: u32,
+        status: Status,
+        out: &mut Actions,
+    ) -> u32 {
         debug_assert_ne!(unit, NOBODY);
-        let home = Location::flash(physical);
-        assert_eq!(self.home(unit), home, "unit {unit} is valid at {physical}, but the map has it elsewhere");
-        let slot = self.slots.take(unit, home, Holds::Moving, Owner::Copy);
-        self.slots[slot].have = self.all_sectors();
-        // Until the copy is issued or dropped its source must not be erased and written with the same unit again.
-        self.blocks.pin(self.layout.block_of(physical));
-        let lane = self.layout.lane_of(self.layout.block_of(physical)) as usize;
-        self.lanes[lane].pending.push(slot);
-        let clean = match self.place(unit) {
-            Place::Buffer(other) if self.slots[other].holds == Holds::Clean => Some(other),
-            _ => None,
-        };
-        match clean {
-            Some(clean) => {
+        let slot = self.slots.take(unit, home, Holds::Moving, Owner::Copy, self.all_sectors());
+        let location = self.table.get(unit);
+        if location != home {
+            assert_eq!(self.home(unit), home, "unit {unit} is valid at {home:?}, but the map has it elsewhere");
+            if let Place::Buffer(clean) = location.place(self.slots.count())
+                && self.slots[clean].holds == Holds::Clean
+            {
                 self.slots[slot].lost = self.slots[clean].lost;
                 if self.config.moves {
                     out.moves.push(Move::BufferToBuffer { from: clean, to: slot, keep: 0 });
                 }
-            }
-            None if status == Status::Ok => {
-                self.slots[slot].lost = !self.lost.is_empty() && self.lost.contains(&unit);
-                if self.config.moves {
-                    out.moves.push(Move::FlashToBuffer { page, unit: within, buffer: slot, keep: 0 });
-                }
-            }
-            None => {
-                self.slots[slot].lost = true;
-                // Newer data in RAM is not lost; this copy is kept only because that data may not survive.
-                if self.table.get(unit) == home {
-                    self.lose(unit);
-                }
+                return slot;
             }
         }
-        true
+        if status == Status::Ok {
+            if !self.lost.is_empty() {
+                self.slots[slot].lost = self.lost.contains(&unit);
+            }
+            if self.config.moves {
+                out.moves.push(Move::FlashToBuffer { page, unit: within, buffer: slot, keep: 0 });
+            }
+        } else {
+            self.slots[slot].lost = true;
+            // Newer data in RAM is not lost; this copy is kept only because that data may not survive.
+            if location == home {
+                self.lose(unit);
+            }
+        }
+        slot
     }
 
     /// Programs what was read: whole programs, and the rest once nothing more is being read.
     pub(crate) fn program_pending(&mut self, lane: u32, out: &mut Actions) {
+        let whole = self.layout.program_units;
         loop {
             let l = &self.lanes[lane as usize];
+            let pending = l.pending.len() as u32;
             let all_read = l.job.is_none() && l.reading == 0;
-            let pending = l.pending.len();
-            if pending == 0 || (pending < self.layout.program_units as usize && !all_read) {
+            if pending == 0 || (pending < whole && !all_read) {
                 return;
             }
-            if !self.drop_superseded(lane, out) {
+            if l.superseded && self.drop_superseded(lane, out) {
                 continue;
             }
             let Some(room) = self.copy_room(lane) else { return };
-            let id = self.start_operation(Kind::Program, lane);
+            let id = self.operations.start_bare(Kind::Program, lane);
             let mut taken = 0;
             while taken < room.units {
                 let Some(slot) = self.lanes[lane as usize].pending.pop() else { break };
-                self.operations.slots_mut(id)[taken as usize] = slot;
+                self.operations.set_slot(id, taken, slot);
                 taken += 1;
                 let home = self.slots[slot].home;
+                debug_assert_eq!(self.home(self.slots[slot].unit), home, "a pending copy is superseded");
                 self.unpin_home(home, out);
             }
-            self.operations.slots_mut(id)[taken as usize..].fill(NIL);
+            self.operations.pad(id, taken);
             self.issue_program(id, room, Class::Collection, out);
         }
     }
 
-    /// Gives back pending slots whose unit moved on; true if at least a program, or all there is, is left.
-    pub(crate) fn drop_superseded(&mut self, lane: u32, out: &mut Actions) -> bool {
+    /// Gives back the pending slots whose unit moved on; true if there were any.
+    #[inline(never)]
+    fn drop_superseded(&mut self, lane: u32, out: &mut Actions) -> bool {
+        self.lanes[lane as usize].superseded = false;
         let before = self.lanes[lane as usize].pending.len();
         let mut i = 0;
         while i < self.lanes[lane as usize].pending.len() {
@@ -217,6 +261,6 @@ impl Ftl {
                 self.unpin_home(s.home, out);
             }
         }
-        self.lanes[lane as usize].pending.len() == before
+        self.lanes[lane as usize].pending.len() != before
     }
 }

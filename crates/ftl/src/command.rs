@@ -181,6 +181,20 @@ impl Operations {
         OpId(id)
     }
 
+    /// As [`start`](Self::start), for a kind that sets all it uses: the other fields are what they were last.
+    #[inline]
+    pub fn start_bare(&mut self, kind: Kind, subject: u32) -> OpId {
+        if self.free == NIL {
+            return self.start(Operation::of(kind, subject));
+        }
+        self.active += 1;
+        let id = self.free;
+        let entry = &mut self.all[id as usize];
+        self.free = entry.subject;
+        (entry.kind, entry.subject) = (kind, subject);
+        OpId(id)
+    }
+
     #[cold]
     fn grow(&mut self, operation: Operation) -> OpId {
         self.all.push(operation);
@@ -211,6 +225,28 @@ impl Operations {
     #[inline]
     pub fn slots(&self, id: OpId) -> &[u32] {
         &self.slots[id.0 as usize * self.stride..][..self.stride]
+    }
+
+    /// The `i`th of them.
+    #[inline]
+    pub fn slot(&self, id: OpId, i: u32) -> u32 {
+        debug_assert!((i as usize) < self.stride);
+        self.slots[id.0 as usize * self.stride + i as usize]
+    }
+
+    /// Sets the `i`th of them.
+    #[inline]
+    pub fn set_slot(&mut self, id: OpId, i: u32, slot: u32) {
+        debug_assert!((i as usize) < self.stride);
+        self.slots[id.0 as usize * self.stride + i as usize] = slot;
+    }
+
+    /// From the `taken`th on they are padding.
+    #[inline]
+    pub fn pad(&mut self, id: OpId, taken: u32) {
+        if (taken as usize) < self.stride {
+            self.slots_mut(id)[taken as usize..].fill(NIL);
+        }
     }
 
     /// The same, to be set.

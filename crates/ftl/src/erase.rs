@@ -13,14 +13,18 @@ impl Ftl {
         let lane = self.layout.lane_of(block) as usize;
         let being_read = self.lanes[lane].job.is_some_and(|j| j.block == block);
         if self.blocks.usage(block) == Use::Victim && !being_read && !self.empty.iter().any(|(b, _)| *b == block) {
-            self.empty.push((block, self.sequence.next() - 1));
+            let waits = self.sequence.next() - 1;
+            self.empty.push((block, waits));
+            // A block with trims makes them wanted as soon as it is looked at.
+            let look = if self.blocks.trimmed(block) == 0 { waits } else { 0 };
+            self.empty_after = self.empty_after.min(look);
         }
     }
 
     /// A read of `block` ended.
     #[inline]
     pub(crate) fn unpin(&mut self, block: u32, out: &mut Actions) {
-        if self.blocks.unpin(block) == 0 && !self.empty.is_empty() {
+        if self.blocks.unpin(block) == 0 {
             self.erase_empty(out);
         }
     }
@@ -34,7 +38,15 @@ impl Ftl {
     }
 
     /// Erases the empty victims that nothing holds any more.
+    #[inline]
     pub(crate) fn erase_empty(&mut self, out: &mut Actions) {
+        if self.sequence.oldest() > self.empty_after {
+            self.erase_released(out);
+        }
+    }
+
+    #[inline(never)]
+    fn erase_released(&mut self, out: &mut Actions) {
         let mut i = 0;
         while i < self.empty.len() {
             let (block, waits) = self.empty[i];
@@ -47,6 +59,10 @@ impl Ftl {
                 i += 1;
             }
         }
+        // What is left waits for its number, or for something else at any time.
+        let oldest = self.sequence.oldest();
+        let look = |(_, waits): &(u32, u64)| if oldest > *waits { 0 } else { *waits };
+        self.empty_after = self.empty.iter().map(look).min().unwrap_or(u64::MAX);
     }
 
     pub(crate) fn erase(&mut self, block: u32, out: &mut Actions) {

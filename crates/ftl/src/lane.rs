@@ -52,6 +52,8 @@ pub(crate) struct Lane {
     pub(crate) job: Option<Job>,
     /// Slots read, to be programmed.
     pub(crate) pending: Vec<u32>,
+    /// The unit of some pending slot may have moved on.
+    pub(crate) superseded: bool,
     /// Units being read, pending or being programmed.
     pub(crate) in_flight: u32,
     pub(crate) quota: u32,
@@ -82,6 +84,7 @@ impl Lane {
             fronts: [None; 3],
             job: None,
             pending: Vec::with_capacity(quota as usize),
+            superseded: false,
             in_flight: 0,
             quota,
             reading: 0,
@@ -202,18 +205,15 @@ impl Ftl {
             let Front { block, next: program, end } = front;
             let next = (program + 1 < end).then_some(Front { block, next: program + 1, end });
             self.lanes[lane as usize].fronts[stream as usize] = next;
-            let mut page = self.layout.page(block, program);
-            let hole = self.blocks.hole(block, program % self.layout.per_row);
-            page.planes = PlaneMask(page.planes.0 & !hole);
-            let room = Room {
-                lane,
-                block,
-                program,
-                unit: self.layout.unit_of(block, program),
-                units: page.planes.count() * self.layout.page_units,
-                page,
-            };
-            let used = room.units > 0 && !self.done_before(lane, block, program);
+            let mut page = self.layout.page_in(lane, block, program);
+            let mut units = self.layout.program_units;
+            if !self.blocks.is_whole() {
+                let hole = self.blocks.hole(block, program % self.layout.per_row);
+                page.planes = PlaneMask(page.planes.0 & !hole);
+                units = page.planes.count() * self.layout.page_units;
+            }
+            let room = Room { lane, block, program, unit: self.layout.unit_of(block, program), units, page };
+            let used = units > 0 && !self.done_before(lane, block, program);
             if next.is_none() {
                 // Not closed before its last program is done.
                 self.blocks.set_usage(block, Use::Full);

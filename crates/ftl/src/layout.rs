@@ -13,7 +13,7 @@ use crate::config::{Axis, Config, Group};
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Position {
     die: u16,
-    first_plane: u32,
+    planes: PlaneMask,
 }
 
 /// The folding of one configuration.
@@ -91,27 +91,32 @@ impl Layout {
         }
     }
 
+    /// The number within `block` of the program that `unit` lies in.
+    #[inline]
+    pub fn program_of(&self, block: u32, unit: u32) -> u32 {
+        (unit - block * self.block_units) / self.program_units
+    }
+
     /// First unit of program number `program` of `block`.
     #[inline]
     pub fn unit_of(&self, block: u32, program: u32) -> u32 {
         block * self.block_units + program * self.program_units
     }
 
-    #[inline]
-    fn position(&self, block: u32, program: u32) -> Position {
-        self.positions[(self.lane_of(block) * self.per_row + program % self.per_row) as usize]
-    }
-
     /// The page that program number `program` of `block` goes to, on all its planes.
     #[inline]
     pub fn page(&self, block: u32, program: u32) -> PageAddr {
-        let position = self.position(block, program);
-        PageAddr {
-            die: position.die,
-            planes: PlaneMask((((1u32 << self.planes) - 1) << position.first_plane) as u16),
-            block: block % self.blocks,
-            page: program / self.per_row,
-        }
+        self.page_in(self.lane_of(block), block, program)
+    }
+
+    /// As [`page`](Self::page), where the lane of `block` is known.
+    #[inline]
+    pub fn page_in(&self, lane: u32, block: u32, program: u32) -> PageAddr {
+        debug_assert_eq!(lane, self.lane_of(block));
+        let (page, position) =
+            if self.per_row == 1 { (program, 0) } else { (program / self.per_row, program % self.per_row) };
+        let Position { die, planes } = self.positions[(lane * self.per_row + position) as usize];
+        PageAddr { die, planes, block: block - lane * self.blocks, page }
     }
 
     /// The page (one plane) and the unit within it where `unit` lies.
@@ -166,7 +171,8 @@ fn positions(config: &Config, planes: u32) -> Vec<Position> {
                 i /= extent(axis);
             }
             let [channel, way, die, plane] = at;
-            Position { die: ((channel * g.chips + way) * g.dies + die) as u16, first_plane: plane * planes }
+            let die = ((channel * g.chips + way) * g.dies + die) as u16;
+            Position { die, planes: PlaneMask((((1u32 << planes) - 1) << (plane * planes)) as u16) }
         })
         .collect();
     if config.group == Group::Die {
@@ -178,7 +184,7 @@ fn positions(config: &Config, planes: u32) -> Vec<Position> {
             positions.iter().filter(|p| first(p)).map(|p| p.die).collect()
         };
         let rank = |die: u16| order.iter().position(|d| *d == die);
-        positions.sort_by_key(|p| (rank(p.die), p.first_plane));
+        positions.sort_by_key(|p| (rank(p.die), p.planes.0));
     }
     positions
 }

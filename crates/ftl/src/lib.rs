@@ -142,6 +142,8 @@ pub struct Ftl {
     sealed: usize,
     /// Victims without a valid unit, and the sequence number that must be durable before they are erased.
     empty: Vec<(u32, u64)>,
+    /// None of them can be erased before a number above this is the oldest that is not durable.
+    empty_after: u64,
     map: Option<MapCache>,
     /// Translation units that writes changed and that are not at hand.
     map_wanted: Vec<u32>,
@@ -156,6 +158,8 @@ pub struct Ftl {
     plant: Plant,
     plant_count: u32,
     unit_shift: u32,
+    /// All sectors of a unit, a bit each.
+    all_sectors: u64,
 }
 
 /// Units of RAM that an instance of `config` moves data through.
@@ -257,6 +261,7 @@ impl Ftl {
             durable: VecDeque::new(),
             sealed: 0,
             empty: Vec::new(),
+            empty_after: u64::MAX,
             map: MapCache::new(&config),
             map_wanted: Vec::new(),
             journal: Journal::new(&config),
@@ -268,6 +273,7 @@ impl Ftl {
             plant: Plant::Nothing,
             plant_count: 0,
             unit_shift: unit_bytes.trailing_zeros(),
+            all_sectors: u64::MAX >> (64 - unit_bytes / media::SECTOR as u32),
             layout,
             config,
         };
@@ -440,14 +446,23 @@ impl Ftl {
         }
     }
 
-    /// The flash copy at `home` is superseded.
+    /// The flash copy at `home` is superseded, by something else than a copy of it.
     #[inline]
     fn invalidate(&mut self, home: Location) {
         if let Place::Flash(unit) = home.place(self.slots.count()) {
             let block = self.layout.block_of(unit);
-            if self.blocks.clear_valid(block, unit) == 0 {
-                self.emptied(block);
+            if self.blocks.pins(block) > 0 {
+                self.lanes[self.layout.lane_of(block) as usize].superseded = true;
             }
+            self.clear_valid(block, unit);
+        }
+    }
+
+    /// Flash unit `unit` of `block` is no longer the newest.
+    #[inline]
+    fn clear_valid(&mut self, block: u32, unit: u32) {
+        if self.blocks.clear_valid(block, unit) == 0 {
+            self.emptied(block);
         }
     }
 

@@ -69,6 +69,12 @@ impl Table {
         }
     }
 
+    /// The entry of `unit`, to be changed; `None` where nothing near it was ever written.
+    #[inline]
+    pub fn entry(&mut self, unit: u32) -> Option<&mut Location> {
+        self.chunks[(unit >> CHUNK_BITS) as usize].as_mut().map(|chunk| &mut chunk[unit as usize % CHUNK])
+    }
+
     /// Notes that `unit` is at `location`.
     #[inline]
     pub fn set(&mut self, unit: u32, location: Location) {

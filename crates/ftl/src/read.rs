@@ -277,8 +277,7 @@ impl Ftl {
             if part.sectors != whole || self.table.get(logical + i) != home || !self.room_for_clean() {
                 continue;
             }
-            let slot = self.slots.take(logical + i, home, Holds::Clean, Owner::Host);
-            self.slots[slot].have = self.all_sectors();
+            let slot = self.slots.take(logical + i, home, Holds::Clean, Owner::Host, self.all_sectors());
             self.slots.append(&mut self.clean, slot);
             self.table.set(logical + i, Location::buffer(slot));
             if self.config.moves {

@@ -7,7 +7,14 @@ use crate::lane::{Job, RESERVE, Stream};
 
 impl Ftl {
     /// The block that `lane` should collect now, if any.
+    #[inline]
     pub(crate) fn next_victim(&mut self, lane: u32) -> Option<u32> {
+        let l = &self.lanes[lane as usize];
+        let short = l.free.len() + l.draining as usize <= self.config.collection.start as usize;
+        if !short && l.forced.is_empty() && self.config.slc.is_none() { None } else { self.find_victim(lane) }
+    }
+
+    fn find_victim(&mut self, lane: u32) -> Option<u32> {
         let l = &self.lanes[lane as usize];
         if l.free.is_empty() && l.draining > 0 {
             // The last room belongs to the block that is being emptied, and to what its erase waits for.

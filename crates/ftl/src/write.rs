@@ -1,9 +1,9 @@
 //! Writes of the host, and their way to flash; what must be durable before a command ends.
 
-use media::{Action, Class, Move, Op, OpId, ProgramOp, SECTOR, Status, Tag};
+use media::{Action, Class, Move, Op, OpId, ProgramOp, Status, Tag};
 
 use crate::buffer::{Holds, NIL, Owner};
-use crate::command::Kind;
+use crate::command::{Kind, Operation};
 use crate::lane::Room;
 use crate::location::{Location, Place};
 use crate::read::{Part, sector_mask};
@@ -22,8 +22,9 @@ pub(crate) struct Durable {
 }
 
 impl Ftl {
+    #[inline]
     pub(crate) fn all_sectors(&self) -> u64 {
-        u64::MAX >> (64 - (1u32 << (self.unit_shift - SECTOR.trailing_zeros())))
+        self.all_sectors
     }
 
     // ---- space in RAM ----
@@ -92,7 +93,14 @@ impl Ftl {
     }
 
     /// Room in RAM came free: lets the writes that wait for it in, in order.
+    #[inline]
     pub(crate) fn admit(&mut self, out: &mut Actions) {
+        if self.space_queue.0 != NIL && self.write_used < self.write_limit() {
+            self.admit_waiting(out);
+        }
+    }
+
+    fn admit_waiting(&mut self, out: &mut Actions) {
         while self.space_queue.0 != NIL {
             let tag = Tag(self.space_queue.0);
             let (first, last) = self.range(tag);
@@ -152,7 +160,7 @@ impl Ftl {
             }
             place => {
                 let home = self.home(unit);
-                let slot = self.slots.take(unit, home, Holds::Dirty, Owner::Host);
+                let slot = self.slots.take(unit, home, Holds::Dirty, Owner::Host, 0);
                 self.make_dirty(slot);
                 self.table.set(unit, Location::buffer(slot));
                 if mask != all {
@@ -291,7 +299,7 @@ impl Ftl {
 
     /// Fills one program from the head of the dirty list.
     fn program_dirty(&mut self, room: Room, out: &mut Actions) {
-        let id = self.start_operation(Kind::Program, room.lane);
+        let id = self.operations.start_bare(Kind::Program, room.lane);
         let mut taken = 0;
         while taken < room.units {
             let slot = self.dirty.head;
@@ -299,10 +307,10 @@ impl Ftl {
                 break;
             }
             self.slots.remove(&mut self.dirty, slot);
-            self.operations.slots_mut(id)[taken as usize] = slot;
+            self.operations.set_slot(id, taken, slot);
             taken += 1;
         }
-        self.operations.slots_mut(id)[taken as usize..].fill(NIL);
+        self.operations.pad(id, taken);
         self.issue_program(id, room, Class::Host, out);
     }
 
@@ -316,15 +324,18 @@ impl Ftl {
         operation.mask = u64::from(room.page.planes.0);
         operation.class = class;
         (operation.sequence, operation.first_sequence) = (sequence, sequence);
+        let mut padding = 0;
         for i in 0..room.units {
-            let slot = self.operations.slots(id)[i as usize];
+            let slot = self.operations.slot(id, i);
             if slot == NIL {
-                self.stats.programmed_padding += 1;
+                padding += 1;
                 continue;
             }
             let physical = self.physical(room, i);
             self.settle_slot(slot, physical, out);
         }
+        self.blocks.count_valid(room.block, room.units - padding);
+        self.stats.programmed_padding += u64::from(padding);
         self.stats.programs += 1;
         self.blocks.writing(room.block);
         let slc = self.is_slc(room.block);
@@ -343,50 +354,64 @@ impl Ftl {
         room.unit + (plane - first) * per_page + i % per_page
     }
 
-    /// `slot` is in a program at `physical`: the older copy in flash is superseded.
+    /// `slot` is in a program at `physical`: the older copy in flash is superseded. The block's count of valid units is
+    /// left to the caller.
     #[inline]
     fn settle_slot(&mut self, slot: u32, physical: u32, out: &mut Actions) {
-        let (unit, old, owner) = {
-            let s = &mut self.slots[slot];
-            let old = s.home;
-            s.home = Location::flash(physical);
-            s.holds = Holds::Moving;
-            (s.unit, old, s.owner)
-        };
-        let location = self.table.get(unit);
+        let s = &mut self.slots[slot];
+        let (unit, old, owner) = (s.unit, s.home, s.owner);
+        s.home = Location::flash(physical);
+        s.holds = Holds::Moving;
+        self.blocks.mark_valid(physical);
         match owner {
             Owner::Host => {
                 self.stats.programmed_host += 1;
                 self.moving += 1;
+                self.invalidate(old);
             }
             Owner::System => {
                 self.stats.programmed_system += 1;
                 self.journal.issued(unit);
+                self.invalidate(old);
             }
             Owner::Copy => {
                 self.stats.programmed_copy += 1;
-                match location.place(self.slots.count()) {
-                    Place::Buffer(newer) if self.slots[newer].holds != Holds::Clean => {
-                        self.slots[newer].home = Location::flash(physical);
-                    }
-                    place => {
-                        // A clean copy in RAM makes way: its place in flash cannot be read before the program is done.
-                        if let Place::Buffer(clean) = place {
-                            self.slots.remove(&mut self.clean, clean);
-                            self.slots.give(clean);
-                        }
-                        if !self.planted(crate::Plant::CopyNotRepointed) {
-                            self.table.set(unit, Location::buffer(slot));
-                        }
-                    }
+                self.repoint(unit, slot, old, physical);
+                if let Place::Flash(source) = old.place(self.slots.count()) {
+                    self.clear_valid(self.layout.block_of(source), source);
                 }
             }
         }
-        self.blocks.set_valid(self.layout.block_of(physical), physical);
-        self.invalidate(old);
         self.journal.written(unit);
         if self.map.is_some() {
             self.map_written(unit, out);
+        }
+    }
+
+    /// The copy of `unit` in `slot`, read from `old`, is on its way to `physical`.
+    #[inline]
+    fn repoint(&mut self, unit: u32, slot: u32, old: Location, physical: u32) {
+        if self.plant == crate::Plant::Nothing
+            && let Some(entry) = self.table.entry(unit)
+            && *entry == old
+        {
+            *entry = Location::buffer(slot);
+            return;
+        }
+        match self.place(unit) {
+            Place::Buffer(newer) if self.slots[newer].holds != Holds::Clean => {
+                self.slots[newer].home = Location::flash(physical);
+            }
+            place => {
+                // A clean copy in RAM makes way: its place in flash cannot be read before the program is done.
+                if let Place::Buffer(clean) = place {
+                    self.slots.remove(&mut self.clean, clean);
+                    self.slots.give(clean);
+                }
+                if !self.planted(crate::Plant::CopyNotRepointed) {
+                    self.table.set(unit, Location::buffer(slot));
+                }
+            }
         }
     }
 
@@ -395,16 +420,17 @@ impl Ftl {
             self.program_failed(id, out);
             return;
         }
-        let operation = self.operations.end(id);
-        let lane = operation.subject;
+        let Operation { subject: lane, unit: first, count, sequence, first_sequence, .. } = self.operations[id];
+        self.operations.free(id);
         let (mut host, mut copies) = (0, 0);
-        for i in 0..operation.count as usize {
-            let slot = self.operations.slots(id)[i];
+        for i in 0..count {
+            let slot = self.operations.slot(id, i);
             if slot == NIL {
                 continue;
             }
-            let s = self.slots[slot];
-            match s.owner {
+            let s = &self.slots[slot];
+            let (unit, home, owner) = (s.unit, s.home, s.owner);
+            match owner {
                 Owner::Host => {
                     host += 1;
                     self.moving -= 1;
@@ -412,28 +438,31 @@ impl Ftl {
                 Owner::System => self.system_used -= 1,
                 Owner::Copy => copies += 1,
             }
-            let newest = self.table.get(s.unit) == Location::buffer(slot);
-            if newest && s.owner == Owner::Host && self.config.buffers.shared {
-                self.write_used -= 1;
-                host -= 1;
-                if self.room_for_clean() {
-                    self.slots[slot].holds = Holds::Clean;
-                    self.slots.append(&mut self.clean, slot);
-                    continue;
+            if let Some(entry) = self.table.entry(unit)
+                && *entry == Location::buffer(slot)
+            {
+                if owner == Owner::Host && self.config.buffers.shared {
+                    self.write_used -= 1;
+                    host -= 1;
+                    if self.room_for_clean() {
+                        self.slots[slot].holds = Holds::Clean;
+                        self.slots.append(&mut self.clean, slot);
+                        continue;
+                    }
+                    self.table.set(unit, home);
+                } else {
+                    *entry = home;
                 }
-            }
-            if newest {
-                self.table.set(s.unit, s.home);
             }
             self.slots.give(slot);
         }
         self.write_used -= host;
         self.lanes[lane as usize].in_flight -= copies;
-        self.written(self.layout.block_of(operation.unit));
-        if operation.first_sequence != operation.sequence {
-            self.sequence.retire(operation.first_sequence);
+        self.written(self.layout.block_of(first));
+        if first_sequence != sequence {
+            self.sequence.retire(first_sequence);
         }
-        self.sequence.retire(operation.sequence);
+        self.sequence.retire(sequence);
         self.admit(out);
         if copies > 0 {
             self.collect(lane, out);
@@ -475,17 +504,13 @@ impl Ftl {
         if !self.map_wanted.is_empty() {
             self.fetch_wanted(out);
         }
-        if !self.empty.is_empty() {
-            self.erase_empty(out);
-        }
+        self.erase_empty(out);
         if self.journal.is_wanted() {
             self.drive_journal(out);
             if self.host_stalled && self.empty.iter().any(|(b, _)| !self.journal.is_durable(self.blocks.trimmed(*b))) {
                 self.rescue_journal(out);
             }
-            if !self.empty.is_empty() {
-                self.erase_empty(out);
-            }
+            self.erase_empty(out);
         }
         if !self.durable.is_empty() {
             self.seal_durable();
@@ -493,19 +518,27 @@ impl Ftl {
         }
         if self.host_stalled || self.retries > 0 {
             self.collect_short(out);
-            for desperate in [false, true] {
-                if self.operations.active() <= self.retries && !self.read_only {
-                    for lane in 0..self.layout.lanes {
-                        if !desperate || self.despair(lane, out) {
-                            self.short_lanes.push(lane);
-                        }
-                    }
-                    self.collect_short(out);
-                    self.erase_empty(out);
-                }
+            if self.operations.active() <= self.retries {
+                self.last_resort(out);
             }
-            self.check_dead_end(out);
         }
+    }
+
+    /// Nothing is under way, and the host or a failed program has no room: what is set aside may be used.
+    #[cold]
+    fn last_resort(&mut self, out: &mut Actions) {
+        for desperate in [false, true] {
+            if self.operations.active() <= self.retries && !self.read_only {
+                for lane in 0..self.layout.lanes {
+                    if !desperate || self.despair(lane, out) {
+                        self.short_lanes.push(lane);
+                    }
+                }
+                self.collect_short(out);
+                self.erase_empty(out);
+            }
+        }
+        self.check_dead_end(out);
     }
 
     fn collect_short(&mut self, out: &mut Actions) {
@@ -568,8 +601,7 @@ impl Ftl {
         }
         self.system_used += 1;
         let home = self.home(unit);
-        let slot = self.slots.take(unit, home, Holds::Dirty, Owner::System);
-        self.slots[slot].have = self.all_sectors();
+        let slot = self.slots.take(unit, home, Holds::Dirty, Owner::System, self.all_sectors());
         self.make_dirty(slot);
         self.table.set(unit, Location::buffer(slot));
         Some(slot)
