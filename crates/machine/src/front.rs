@@ -211,12 +211,11 @@ impl Front {
         out: &mut Vec<Output>,
     ) -> Option<Output> {
         match self {
-            Front::Nvme(path) => path.handle(now, event, s, out),
-            Front::Ahci(path) => {
-                path.handle(now, event, s, out);
-                None
-            }
+            Front::Nvme(path) => return path.handle(now, event, s, out),
+            Front::Ahci(path) => path.handle(now, event, s, out),
+            Front::Ufs(path) => path.handle(now, event, s, out),
         }
+        None
     }
 
     /// From the translation layer: there is space for the write's data. [`Output::Arrived`] follows.
