@@ -186,6 +186,22 @@ fn full_queues_wait() {
     assert_eq!(tokens, (0..8).collect::<Vec<_>>());
 }
 
+/// A pair whose host submits without end does not keep the device from the others.
+#[test]
+fn queue_pairs_are_served_in_turn() {
+    let (layout, region) = formatted(Config { queue_pairs: 3, ..CONFIG });
+    let region = region.as_slice();
+    let mut hosts: Vec<_> = (0..3).map(|queue| HostQueue::new(&layout, queue)).collect();
+    let mut queues = DeviceQueues::new(&layout);
+    for (queue, commands) in [4, 1, 3].into_iter().enumerate() {
+        for token in 0..commands {
+            hosts[queue].submit(region, &Command::new(Opcode::Flush, 0, 0, Extents::NONE), token).unwrap();
+        }
+    }
+    let order: Vec<_> = std::iter::from_fn(|| queues.fetch(region)).map(|(queue, _)| queue).collect();
+    assert_eq!(order, [0, 1, 2, 0, 2, 0, 2, 0]);
+}
+
 /// Every entry that a host might write, good or bad: the device answers it, and never looks outside.
 #[test]
 fn a_device_believes_no_entry() {

@@ -2,6 +2,7 @@
 
 use std::sync::atomic::AtomicU64;
 use std::thread;
+use std::time::{Duration, Instant};
 
 use shared_buffer::{
     Config, DeviceQueues, Driver, DriverConfig, HostQueue, IoRequest, Layout, Opcode, Piece, Region, SECTOR, Shortage,
@@ -10,6 +11,15 @@ use shared_buffer::{
 
 const REQUESTS: u64 = 2_000;
 const CAPACITY: usize = 256;
+
+/// A side that finds nothing for so long has failed, or the other has.
+const PATIENCE: Duration = Duration::from_secs(20);
+
+/// Waits a moment; `since` is when something was last found.
+fn wait(since: Instant) {
+    assert!(since.elapsed() < PATIENCE, "the other side does nothing");
+    thread::yield_now();
+}
 
 /// Sector `sector` as request `token` writes it.
 fn pattern(token: u64, sector: u64) -> [u8; SECTOR] {
@@ -26,10 +36,11 @@ fn buffer_sectors(piece: &Piece) -> impl Iterator<Item = u32> {
 
 /// Each request of the host writes a part of the storage and reads it back.
 fn host(region: &[AtomicU64], polling: bool) {
+    let mut since = Instant::now();
     let layout = loop {
         match Layout::read(region) {
             Ok(layout) => break layout,
-            Err(_) => thread::yield_now(),
+            Err(_) => wait(since),
         }
     };
     let config = layout.config();
@@ -69,6 +80,7 @@ fn host(region: &[AtomicU64], polling: bool) {
                         continue;
                     }
                     while let Some(completion) = queue.take(region).unwrap() {
+                        since = Instant::now();
                         assert_eq!(completion.status, Status::Success);
                         let piece = out[completion.token as usize].take().expect("a command completes once");
                         if opcode == Opcode::Read {
@@ -82,7 +94,7 @@ fn host(region: &[AtomicU64], polling: bool) {
                     }
                     queue.acknowledge(region);
                 }
-                thread::yield_now();
+                wait(since);
             }
         }
     }
@@ -98,11 +110,13 @@ fn device(region: &[AtomicU64], layout: &Layout) {
     layout.format(region);
     let mut storage = vec![[0; SECTOR]; CAPACITY];
     let mut queues = DeviceQueues::new(layout);
+    let mut since = Instant::now();
     loop {
         let Some((queue, fetched)) = queues.fetch(region) else {
-            thread::yield_now();
+            wait(since);
             continue;
         };
+        since = Instant::now();
         let command = fetched.command.expect("the host writes good commands");
         assert!(command.within(CAPACITY as u64));
         let buffer = command.extents.as_slice().iter().flat_map(|extent| extent.index..extent.index + extent.sectors);
