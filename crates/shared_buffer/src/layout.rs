@@ -217,6 +217,7 @@ impl Layout {
     }
 
     /// Makes a region ready: header written, registers and queues cleared. The device does it, before anything else.
+    /// A region that had been in use must not be in use any more.
     ///
     /// # Panics
     /// If the region is smaller than [`Layout::words`].
@@ -227,8 +228,6 @@ impl Layout {
     /// The same, with other orderings: for the model checker.
     pub fn format_ordered<O: Orders, R: Region + ?Sized>(&self, region: &R) {
         assert!(region.words() >= self.words(), "region of {} words, layout of {}", region.words(), self.words());
-        // Who still looks at an older header must not find it while the queues are being cleared.
-        region.store(self.header(), 0, Relaxed);
         for word in LINE..self.db {
             region.store(word, 0, Relaxed);
         }
