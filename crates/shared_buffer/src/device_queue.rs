@@ -150,8 +150,8 @@ impl<O: Orders> DeviceQueue<O> {
 
 /// All queue pairs from the device, fetched from in turn.
 #[derive(Debug)]
-pub struct DeviceQueues<O: Orders = Sound> {
-    queues: Vec<DeviceQueue<O>>,
+pub struct DeviceQueues {
+    queues: Vec<DeviceQueue>,
     next: u16,
 }
 
@@ -161,9 +161,7 @@ impl DeviceQueues {
         let queues = (0..layout.config().queue_pairs).map(|queue| DeviceQueue::new(layout, queue)).collect();
         DeviceQueues { queues, next: 0 }
     }
-}
 
-impl<O: Orders> DeviceQueues<O> {
     /// Fetches one command: the pairs are asked in turn, starting behind the one that gave the last (round robin, so
     /// that none starves). Also returns the pair.
     pub fn fetch<R: Region + ?Sized>(&mut self, region: &R) -> Option<(u16, Fetched)> {
@@ -179,7 +177,7 @@ impl<O: Orders> DeviceQueues<O> {
     ///
     /// # Panics
     /// If there is no such pair.
-    pub fn pair(&mut self, queue: u16) -> &mut DeviceQueue<O> {
+    pub fn pair(&mut self, queue: u16) -> &mut DeviceQueue {
         &mut self.queues[usize::from(queue)]
     }
 }

@@ -199,3 +199,20 @@ impl<O: Orders> HostQueue<O> {
 pub(crate) fn phase(index: u32, entries: u32) -> u64 {
     if index & entries == 0 { PHASE } else { 0 }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::phase;
+    use crate::layout::ENTRIES_MAX;
+
+    #[test]
+    fn the_phase_changes_with_every_round() {
+        for entries in (0..=ENTRIES_MAX.ilog2()).map(|log| 1 << log) {
+            // The last: where the index itself begins anew.
+            for index in [0, 1, entries - 1, 5 * entries, 0u32.wrapping_sub(entries), u32::MAX] {
+                assert_ne!(phase(index, entries), phase(index.wrapping_add(entries), entries));
+            }
+            assert_ne!(phase(0, entries), 0, "an entry that was never written is not valid");
+        }
+    }
+}
