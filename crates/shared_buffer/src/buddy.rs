@@ -127,7 +127,7 @@ impl Buddy {
     /// # Panics
     /// If `sectors` is zero, or `runs_max` not in 1 to [`EXTENTS_MAX`].
     pub fn allocate_scattered(&mut self, sectors: u32, runs_max: usize) -> Option<Extents> {
-        assert!((1..=EXTENTS_MAX).contains(&runs_max), "{runs_max} runs");
+        assert!(sectors > 0 && (1..=EXTENTS_MAX).contains(&runs_max), "{sectors} sectors in {runs_max} runs");
         let mut extents = Extents::NONE;
         let mut left = sectors;
         while left > 0 {
