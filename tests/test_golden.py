@@ -35,6 +35,8 @@ RUNS: list[tuple[str, str, dict[str, object]]] = [
     ("sata-mlc", "none", {}),
     ("mqsim-ideal-map", "none", {}),
     ("mqsim-default", "none", {}),
+    ("ufs2", "none", {}),
+    ("ufs2-galaxy-s6", "none", {}),
     ("mqsim-ideal-map", "steady", SHRUNK),
     ("mqsim-default", "steady", SHRUNK | {"ftl.map_cache.size": "16KiB"}),
 ]
