@@ -110,6 +110,7 @@ def test_the_timeline_conforms_to_the_trace_event_format(played: nandram.Result)
     processes: dict[int, str] = {}
     threads: dict[tuple[int, int], str] = {}
     spans: list[dict[str, Any]] = []
+    counters: dict[str, list[dict[str, Any]]] = {}
     for event in timeline["traceEvents"]:
         assert isinstance(event["pid"], int)
         match event["ph"]:
@@ -120,6 +121,8 @@ def test_the_timeline_conforms_to_the_trace_event_format(played: nandram.Result)
                 assert threads.setdefault(key, event["args"]["name"]) == event["args"]["name"]
             case "X":
                 spans.append(event)
+            case "C":
+                counters.setdefault(f"{processes[event['pid']]}: {event['name']}", []).append(event)
             case other:
                 pytest.fail(f"an event of kind {other}")
     assert len(spans) > 10_000
@@ -136,6 +139,14 @@ def test_the_timeline_conforms_to_the_trace_event_format(played: nandram.Result)
     every = " ".join(sorted(names))
     for part in ("core 0", "channel 1", "die 3", "link: to host", "firmware 0"):
         assert part in every
+    # And each queue a counter.
+    assert {"host: submission queue 0", "controller: commands", "flash dies: queue of die 3"} <= counters.keys()
+    for steps in counters.values():
+        times = [step["ts"] for step in steps]
+        assert times == sorted(times)
+        assert times[0] == 0
+        assert all(set(step["args"]) == {"value"} and step["args"]["value"] >= 0 for step in steps)
+    assert max(step["args"]["value"] for step in counters["controller: commands"]) > 1
 
 
 def test_spans_of_one_track_follow_one_another(played: nandram.Result) -> None:

@@ -75,6 +75,11 @@ impl Arbiter {
         self.waiting
     }
 
+    /// How many wait in `queue`.
+    pub fn pending(&self, queue: u16) -> u32 {
+        self.pending[queue as usize]
+    }
+
     /// `count` more commands wait in `queue`.
     #[inline]
     pub fn add(&mut self, queue: u16, count: u32) {

@@ -204,6 +204,11 @@ impl Engine {
         command
     }
 
+    /// Commands in the controller.
+    pub fn outstanding(&self) -> u32 {
+        self.commands.iter().filter(|command| command.state != State::Free).count() as u32
+    }
+
     /// Names of what shows on a timeline: processors, then memory.
     pub fn tracks(&self) -> Vec<String> {
         let firmware = (0..self.costs.cores).map(|core| format!("firmware {core}"));

@@ -427,6 +427,16 @@ impl Nvme {
         self.interrupts_sent
     }
 
+    /// Entries of the submission queue that the controller knows of and has not fetched.
+    pub fn unfetched(&self, queue: u16) -> u32 {
+        self.arbiter.pending(queue)
+    }
+
+    /// Commands in the controller.
+    pub fn outstanding(&self) -> u32 {
+        self.engine.outstanding()
+    }
+
     /// Names of what shows on a timeline.
     pub fn tracks(&self) -> Vec<String> {
         self.engine.tracks()

@@ -95,6 +95,11 @@ impl Sata {
         self.engine.release(tag).status
     }
 
+    /// Commands in the controller.
+    pub fn outstanding(&self) -> u32 {
+        self.engine.outstanding()
+    }
+
     /// Names of what shows on a timeline.
     pub fn tracks(&self) -> Vec<String> {
         self.engine.tracks()

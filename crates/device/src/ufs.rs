@@ -161,6 +161,11 @@ impl Ufs {
         self.engine.release(tag).status
     }
 
+    /// Commands in the controller.
+    pub fn outstanding(&self) -> u32 {
+        self.engine.outstanding()
+    }
+
     /// Names of what shows on a timeline.
     pub fn tracks(&self) -> Vec<String> {
         self.engine.tracks()

@@ -101,6 +101,11 @@ impl Ahci {
         self.slots.reaped(event)
     }
 
+    /// Slots with a command.
+    pub fn slots_taken(&self) -> u32 {
+        self.slots.taken()
+    }
+
     /// Requests that found all slots taken when they came.
     pub fn waited(&self) -> u64 {
         self.slots.waited()

@@ -90,6 +90,11 @@ impl Slots {
         self.free == self.all
     }
 
+    /// Slots with a command.
+    pub fn taken(&self) -> u32 {
+        (self.all & !self.free).count_ones()
+    }
+
     /// The next command of the request that waits longest takes a slot; its core hands it over.
     ///
     /// # Panics

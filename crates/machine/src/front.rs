@@ -163,6 +163,16 @@ impl Front {
         each!(self, path => path.tracks())
     }
 
+    /// Queues of commands, as counters of the timeline: part and name.
+    pub fn queues(&self) -> Vec<(String, String)> {
+        each!(self, path => path.queues())
+    }
+
+    /// Appends how many are in each of [`queues`](Self::queues).
+    pub fn queue_lengths(&self, lengths: &mut Vec<u32>) {
+        each!(self, path => path.queue_lengths(lengths));
+    }
+
     /// Busy time of every serial resource until `now`.
     ///
     /// # Panics

@@ -11,7 +11,10 @@ use crate::verify::Checker;
 
 #[path = "power.rs"]
 mod power;
+#[path = "queue_tracks.rs"]
+mod queue_tracks;
 pub use power::PowerCut;
+use queue_tracks::QueueTracks;
 
 /// What the machine waits for: what it is, and of what (a tag, a die, a queue and its command), in eight bytes.
 ///
@@ -130,6 +133,8 @@ pub struct Machine {
     timer: Time,
     /// With payload kept: what every sector must read.
     checker: Option<Checker>,
+    /// With a timeline kept: the queues on it.
+    queue_tracks: Option<Box<QueueTracks>>,
     events: u64,
 }
 
@@ -203,6 +208,7 @@ impl Machine {
             outputs: Vec::new(),
             pending: Pending::default(),
             timer: Time::MAX,
+            queue_tracks: None,
             events: 0,
         }
     }
@@ -216,12 +222,13 @@ impl Machine {
         Ok(Machine::new(parts, ftl, nand))
     }
 
-    /// Keeps a timeline of at most `limit` spans from now on.
+    /// Keeps a timeline of at most `limit` spans, and as many steps of queues' lengths, from now on.
     pub fn keep_timeline(&mut self, limit: usize) {
         let mut timeline = Timeline::new(limit);
         for (part, name) in self.front.tracks().into_iter().chain(self.nand.tracks()) {
             timeline.add_track(&part, &name);
         }
+        self.queue_tracks = Some(Box::new(QueueTracks::new(&self.front, &self.nand, &mut timeline)));
         self.world.timeline = Some(Box::new(timeline));
     }
 
@@ -285,6 +292,9 @@ impl Machine {
     /// Handles the events up to `until`, and stops after one that ended a request. True if it stopped there.
     #[inline(always)]
     pub fn advance(&mut self, until: Time, completions: &mut Vec<Completion>) -> bool {
+        if self.queue_tracks.is_some() {
+            return self.advance_watched(until, completions);
+        }
         while let Some((now, event)) = self.world.queue.pop_until(until) {
             self.events += 1;
             let (high, low) = ((event.of >> 16) as u16, event.of as u16);

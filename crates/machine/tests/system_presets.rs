@@ -98,6 +98,8 @@ fn content_hashes_are_pinned() {
     sata-mlc              221f4f38d25f0b6e5cf640f7dc6b8c07e33c31b16cd216f882009ca4fe609e41
     mqsim-ideal-map       3dce3512547f359cbde5965f2560546849273a965093cba05da1eef005e42421
     mqsim-default         50afdae9d2cf933ac741db58999b9f5f7778c28026f2b6f36e69f03164ab71d4
+    ufs2                  72dc7257623480ee8ebece07380b01d86b9691a23e75c817fb69647c939baf61
+    ufs2-galaxy-s6        80dba22314dd607f5339d962e4dc8f6a32cdd5261f1e40365beec936580ab722
     ");
 }
 

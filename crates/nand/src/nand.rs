@@ -136,6 +136,11 @@ impl Nand {
         channels.chain(dies).collect()
     }
 
+    /// Operations that wait for the die or run on it.
+    pub fn die_load(&self, die: u16) -> u32 {
+        self.dies[die as usize].load
+    }
+
     /// Keeps a log of every step from now on; grows without bound.
     pub fn keep_log(&mut self) {
         self.log.keep();

@@ -15,18 +15,32 @@ struct Span {
     to: Time,
 }
 
-/// A recorder of busy spans, bounded: what comes after `limit` spans is counted and left out, and said so.
+/// A quantity that steps from value to value: how many wait in a queue.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Counter(pub u32);
+
+struct Step {
+    counter: u32,
+    value: u32,
+    at: Time,
+}
+
+/// A recorder of busy spans and of counters, bounded: what comes after `limit` spans and as many steps of counters is
+/// counted and left out, and said so.
 pub struct Timeline {
     tracks: Vec<(String, String)>,
     spans: Vec<Span>,
+    counters: Vec<(String, String)>,
+    steps: Vec<Step>,
     limit: usize,
     left_out: u64,
 }
 
 impl Timeline {
-    /// An empty timeline that keeps at most `limit` spans (48 bytes each).
+    /// An empty timeline that keeps at most `limit` spans (48 bytes each) and as many steps of counters (16).
     pub fn new(limit: usize) -> Timeline {
-        Timeline { tracks: Vec::new(), spans: Vec::new(), limit, left_out: 0 }
+        let (tracks, spans, counters, steps) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
+        Timeline { tracks, spans, counters, steps, limit, left_out: 0 }
     }
 
     /// Adds a row called `name` within the group `part`.
@@ -46,13 +60,35 @@ impl Timeline {
         self.spans.push(Span { track: track.0, name, from, to });
     }
 
-    /// How many spans did not fit.
+    /// Adds a counter called `name` within the group `part`.
+    ///
+    /// # Panics
+    /// If there is one of that name: a viewer tells counters of a part by their names.
+    pub fn add_counter(&mut self, part: &str, name: &str) -> Counter {
+        let new = (part.to_owned(), name.to_owned());
+        assert!(!self.counters.contains(&new), "two counters are called {part}: {name}");
+        self.counters.push(new);
+        Counter(self.counters.len() as u32 - 1)
+    }
+
+    /// `counter` is `value` from `at` on.
+    pub fn count(&mut self, counter: Counter, at: Time, value: u32) {
+        assert!((counter.0 as usize) < self.counters.len(), "counter {} was never added", counter.0);
+        if self.steps.len() == self.limit {
+            self.left_out += 1;
+            return;
+        }
+        self.steps.push(Step { counter: counter.0, value, at });
+    }
+
+    /// How many spans and steps did not fit.
     pub fn left_out(&self) -> u64 {
         self.left_out
     }
 
     /// Writes the JSON object of the Trace Event Format: `M` events name each process (part) and thread (track),
-    /// `X` events are the spans, in microseconds.
+    /// `X` events are the spans, in microseconds, `C` events the steps of counters, which are named by their process and
+    /// themselves.
     pub fn write(&self, out: &mut impl Write) -> io::Result<()> {
         let mut parts: Vec<&str> = Vec::new();
         let quote = |s: &str| serde_json::Value::from(s).to_string();
@@ -63,19 +99,21 @@ impl Timeline {
             self.left_out
         )?;
         let mut comma = "";
-        for (tid, (part, name)) in self.tracks.iter().enumerate() {
-            let pid = parts.iter().position(|p| p == part).unwrap_or_else(|| {
-                parts.push(part);
-                parts.len() - 1
-            });
-            if pid + 1 == parts.len() && !ids.iter().any(|(p, _)| *p == pid) {
+        for (part, _) in self.tracks.iter().chain(&self.counters) {
+            if !parts.contains(&part.as_str()) {
                 write!(
                     out,
-                    "{comma}\n{{\"ph\":\"M\",\"name\":\"process_name\",\"pid\":{pid},\"args\":{{\"name\":{}}}}}",
+                    "{comma}\n{{\"ph\":\"M\",\"name\":\"process_name\",\"pid\":{},\"args\":{{\"name\":{}}}}}",
+                    parts.len(),
                     quote(part)
                 )?;
+                parts.push(part);
                 comma = ",";
             }
+        }
+        let pid_of = |part: &str| parts.iter().position(|p| *p == part).expect("every part is listed");
+        for (tid, (part, name)) in self.tracks.iter().enumerate() {
+            let pid = pid_of(part);
             write!(
                 out,
                 "{comma}\n{{\"ph\":\"M\",\"name\":\"thread_name\",\"pid\":{pid},\"tid\":{tid},\"args\":{{\"name\":{}}}}}",
@@ -96,6 +134,18 @@ impl Timeline {
                 length % 1_000_000
             )?;
         }
+        let counters: Vec<(usize, String)> =
+            self.counters.iter().map(|(part, name)| (pid_of(part), quote(name))).collect();
+        for step in &self.steps {
+            let ((pid, name), at) = (&counters[step.counter as usize], step.at.ps());
+            write!(
+                out,
+                "{comma}\n{{\"ph\":\"C\",\"name\":{name},\"pid\":{pid},\"ts\":{}.{:06},\"args\":{{\"value\":{}}}}}",
+                at / 1_000_000,
+                at % 1_000_000,
+                step.value
+            )?;
+        }
         writeln!(out, "\n]}}")
     }
 }
@@ -112,12 +162,16 @@ mod tests {
         t.span(die, "read", Time::from_ns(1), Time::from_us(75));
         t.span(bus, "data", Time::from_us(75), Time::from_us(76));
         t.span(bus, "data", Time::from_us(76), Time::from_us(77));
+        let queue = t.add_counter("flash", "queue of die 0");
+        t.count(queue, Time::from_ns(1), 3);
         let mut out = Vec::new();
         t.write(&mut out).unwrap();
         let json: serde_json::Value = serde_json::from_slice(&out).unwrap();
         let events = json["traceEvents"].as_array().unwrap();
-        assert_eq!(events.len(), 4 + 2);
-        assert_eq!(events[4 - 3]["args"]["name"], "die \"0\"");
+        assert_eq!(events.len(), 4 + 2 + 1);
+        assert_eq!(events[2]["args"]["name"], "die \"0\"");
+        assert_eq!(events[6]["args"]["value"], 3);
+        assert_eq!(events[6]["pid"], events[2]["pid"]);
         assert_eq!(events[4]["ts"], 0.001);
         assert_eq!(json["otherData"]["spans_left_out"], 1);
     }

@@ -50,6 +50,14 @@ impl Ahci {
         self.link.utilisation(now)
     }
 
+    pub(super) fn queues(&self) -> Vec<(String, String)> {
+        [("host", "command slots"), ("controller", "commands")].map(|(part, name)| (part.into(), name.into())).into()
+    }
+
+    pub(super) fn queue_lengths(&self, lengths: &mut Vec<u32>) {
+        lengths.extend([self.host.slots_taken(), self.device.outstanding()]);
+    }
+
     pub(super) fn waited(&self) -> u64 {
         self.host.waited()
     }

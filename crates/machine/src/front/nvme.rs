@@ -51,6 +51,16 @@ impl Nvme {
         self.link.utilisation(now)
     }
 
+    pub(super) fn queues(&self) -> Vec<(String, String)> {
+        let pairs = (0..self.host.pairs()).map(|pair| ("host".into(), format!("submission queue {pair}")));
+        pairs.chain([("controller".into(), "commands".into())]).collect()
+    }
+
+    pub(super) fn queue_lengths(&self, lengths: &mut Vec<u32>) {
+        lengths.extend((0..self.host.pairs()).map(|pair| self.device.unfetched(pair)));
+        lengths.push(self.device.outstanding());
+    }
+
     pub(super) fn waited(&self) -> u64 {
         self.host.waited()
     }
