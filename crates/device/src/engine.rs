@@ -31,7 +31,7 @@ pub(crate) struct Command {
     sent: Time,
     pub queue: u16,
     pub cid: u16,
-    /// Tag of the command that was fetched together with it.
+    /// Tag of the command that was fetched together with it; of a free place, whatever its owner keeps there.
     pub next: u16,
     pub status: Status,
     state: State,
@@ -85,17 +85,17 @@ impl Engine {
         self.commands.len() as u16
     }
 
-    #[inline]
+    #[inline(always)]
     pub fn command(&self, tag: u16) -> &Command {
         &self.commands[tag as usize]
     }
 
-    #[inline]
+    #[inline(always)]
     pub fn chain(&mut self, tag: u16, next: u16) {
         self.commands[tag as usize].next = next;
     }
 
-    #[inline]
+    #[inline(always)]
     pub fn admit(&mut self, tag: u16, queue: u16, cid: u16, request: &Request) {
         let command = &mut self.commands[tag as usize];
         assert!(command.state == State::Free, "tag {tag} is in use");
@@ -115,25 +115,25 @@ impl Engine {
     /// Has a processor decode the command. True if that takes no time and no event will follow.
     #[inline]
     pub fn decode(&mut self, now: Time, tag: u16, s: &mut impl Schedule<Event>) -> bool {
-        if self.decode[self.commands[tag as usize].request.op as usize] == Time::ZERO {
+        let op = self.commands[tag as usize].request.op;
+        if self.decode[op as usize] == Time::ZERO {
             return true;
         }
-        self.decode_at(now, tag, s);
+        self.decode_at(now, tag, op, s);
         false
     }
 
-    /// Has a processor decode the command that is there at `at`. If that is later than now, nothing may be decoded or
+    /// Has a processor decode the command, an `op`, that is there at `at`. If that is later than now, nothing may be decoded or
     /// ended by a processor that is there before it.
     #[inline(always)]
-    pub fn decode_at(&mut self, at: Time, tag: u16, s: &mut impl Schedule<Event>) {
-        let op = self.commands[tag as usize].request.op;
+    pub fn decode_at(&mut self, at: Time, tag: u16, op: Op, s: &mut impl Schedule<Event>) {
         let work = self.firmware.take(at, self.decode[op as usize]);
         s.span(Track(work.server), name(op), work.from, work.to);
         s.at(DECODED, work.to, Event::Decoded(tag));
     }
 
     /// The command goes to the translation layer.
-    #[inline]
+    #[inline(always)]
     pub fn run(&mut self, tag: u16) -> &Command {
         let command = &mut self.commands[tag as usize];
         assert!(command.state == State::Admitted, "tag {tag} is decoded in state {:?}", command.state);
@@ -142,7 +142,7 @@ impl Engine {
     }
 
     /// `bytes` of the command's data are to move now; returns when the controller's memory has passed them.
-    #[inline]
+    #[inline(always)]
     pub fn stage(&mut self, now: Time, tag: u16, op: Op, bytes: u64, s: &mut impl Schedule<Event>) -> Time {
         let command = &mut self.commands[tag as usize];
         assert!(command.state == State::Running, "data for tag {tag} in state {:?}", command.state);
@@ -174,13 +174,20 @@ impl Engine {
     /// The translation layer is done. Returns when the host can be told.
     #[inline]
     pub fn complete(&mut self, now: Time, tag: u16, status: Status, s: &mut impl Schedule<Event>) -> Time {
+        self.finish(now, tag, Time::ZERO, status, s)
+    }
+
+    /// The data that was last staged has left at `at`, and the translation layer is done: [`sent`](Self::sent) and
+    /// [`complete`](Self::complete) in one.
+    #[inline(always)]
+    pub fn finish(&mut self, now: Time, tag: u16, at: Time, status: Status, s: &mut impl Schedule<Event>) -> Time {
         let command = &mut self.commands[tag as usize];
         assert!(command.state == State::Running, "tag {tag} completes in state {:?}", command.state);
         let whole = command.left == 0 || status != Status::Ok;
         assert!(whole, "{:?} ends well with {} bytes left", command.request, command.left);
         command.state = State::Ended;
         command.status = status;
-        let sent = command.sent;
+        let sent = command.sent.max(at);
         if self.costs.complete == Time::ZERO {
             return sent.max(now);
         }
@@ -196,7 +203,7 @@ impl Engine {
     }
 
     /// The host is told; the tag is free.
-    #[inline]
+    #[inline(always)]
     pub fn release(&mut self, tag: u16) -> &Command {
         let command = &mut self.commands[tag as usize];
         assert!(command.state == State::Ended, "tag {tag} is released in state {:?}", command.state);

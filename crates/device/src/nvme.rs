@@ -76,7 +76,9 @@ pub struct Nvme {
     pairs: Vec<Pair>,
     /// Entries of each queue.
     depth: u16,
-    free: Vec<u16>,
+    /// The first of the free tags, which are chained, and how many there are.
+    free: u16,
+    room: u32,
     arbiter: Arbiter,
     fetch_burst: u32,
     /// Interrupts are on: the host does not poll.
@@ -89,7 +91,7 @@ pub struct Nvme {
     /// How far the end of a command that is not yet here is away at least; see [`complete`](Nvme::complete).
     horizon: Time,
     /// Half the tags.
-    room_half: usize,
+    room_half: u32,
     /// Commands that are not decoded and wait for an event to be.
     undecoded: u32,
     /// Commands that will be posted by an event.
@@ -119,11 +121,12 @@ impl Nvme {
             let fits = (2..=256).contains(&threshold) && time > Time::ZERO;
             assert!(fits, "coalescing of {threshold} completions in {time}, expected 2 to 256 in more than 0s");
         }
-        Nvme {
+        let mut nvme = Nvme {
             engine: Engine::new(config),
             pairs: vec![EMPTY; pairs as usize],
             depth,
-            free: (0..config.max_commands as u16).rev().collect(),
+            free: NONE,
+            room: 0,
             arbiter: Arbiter::new(config.arbitration, config.arbitration_burst, &config.priorities, pairs),
             fetch_burst: config.fetch_burst,
             interrupts,
@@ -132,14 +135,32 @@ impl Nvme {
             unlisted: 2 * u64::from(config.host_page),
             interrupts_sent: 0,
             horizon: Nvme::horizon(config, round_trip),
-            room_half: config.max_commands.div_ceil(2) as usize,
+            room_half: config.max_commands.div_ceil(2),
             undecoded: 0,
             unposted: 0,
             others: 0,
             stepwise: false,
             posts_at_once: config.coalescing.is_none(),
             foresees: config.firmware.complete == Time::ZERO,
+        };
+        nvme.free_all();
+        nvme
+    }
+
+    /// All tags are free, the lowest first.
+    fn free_all(&mut self) {
+        (self.free, self.room) = (NONE, 0);
+        for tag in (0..self.engine.capacity()).rev() {
+            self.free(tag);
         }
+    }
+
+    /// The tag is free, and the first to be used again.
+    #[inline(always)]
+    fn free(&mut self, tag: u16) {
+        self.engine.chain(tag, self.free);
+        self.free = tag;
+        self.room += 1;
     }
 
     /// The least time from a doorbell to the end of a command that is not a read.
@@ -157,7 +178,7 @@ impl Nvme {
     /// True if a command that comes now is fetched at once: nothing waits before it and there is room.
     #[inline]
     pub fn at_once(&self) -> bool {
-        self.arbiter.waiting() == 0 && !self.free.is_empty() && !self.stepwise
+        self.arbiter.waiting() == 0 && self.room > 0 && !self.stepwise
     }
 
     /// True if commands wait to be fetched.
@@ -179,7 +200,7 @@ impl Nvme {
     /// The next entries to read, if any wait and there is room for them.
     #[inline]
     pub fn fetch(&mut self) -> Option<Fetch> {
-        let room = (self.free.len() as u32).min(self.fetch_burst);
+        let room = self.room.min(self.fetch_burst);
         let (queue, count) = self.arbiter.next(room)?;
         let pair = &mut self.pairs[queue as usize];
         let index = pair.sq_head;
@@ -195,7 +216,7 @@ impl Nvme {
     /// can arrive earlier.
     ///
     /// If so, and if no other work of the processors can come before it, it is decoded on the spot.
-    #[inline]
+    #[inline(always)]
     pub fn admit_one(
         &mut self,
         queue: u16,
@@ -206,7 +227,7 @@ impl Nvme {
     ) {
         let tag = self.take(queue, cid, request);
         if first && self.undecoded == 0 && self.foresees && self.list(request) == 0 {
-            self.engine.decode_at(at, tag, s);
+            self.engine.decode_at(at, tag, request.op, s);
         } else {
             self.undecoded += 1;
             s.at(FETCHED, at, Event::Fetched(tag));
@@ -238,9 +259,11 @@ impl Nvme {
     }
 
     /// Gives a command a tag.
-    #[inline]
+    #[inline(always)]
     fn take(&mut self, queue: u16, cid: u16, request: &Request) -> u16 {
-        let tag = self.free.pop().expect("room was counted");
+        let tag = self.free;
+        self.room -= 1;
+        self.free = self.engine.command(tag).next;
         self.engine.admit(tag, queue, cid, request);
         self.others += u32::from(request.op != Op::Read);
         tag
@@ -282,14 +305,14 @@ impl Nvme {
     }
 
     /// The command goes to the translation layer: its queue, its number there and what it asks.
-    #[inline]
+    #[inline(always)]
     pub fn run(&mut self, tag: u16) -> (u16, u16, Request) {
         let command = self.engine.run(tag);
         (command.queue, command.cid, command.request)
     }
 
     /// `bytes` more of a read's data are to be sent now. Returns the command and when its memory has passed them.
-    #[inline]
+    #[inline(always)]
     pub fn data(&mut self, now: Time, tag: Tag, bytes: u32, s: &mut impl Schedule<Event>) -> (u16, Time) {
         let tag = index(tag);
         (tag, self.engine.stage(now, tag, Op::Read, u64::from(bytes), s))
@@ -330,14 +353,28 @@ impl Nvme {
         s: &mut impl Schedule<Event>,
     ) -> Option<(u16, Time)> {
         let tag = index(tag);
-        let end = self.engine.complete(now, tag, status, s);
+        Some((tag, self.finish(now, tag, Time::ZERO, status, s)?))
+    }
+
+    /// [`sent`](Self::sent) and [`complete`](Self::complete) in one: the read's data that was last to be sent has left
+    /// at `at`, and the translation layer is done. Returns when the command's completion is to be posted.
+    #[inline(always)]
+    pub fn finish(
+        &mut self,
+        now: Time,
+        tag: u16,
+        at: Time,
+        status: Status,
+        s: &mut impl Schedule<Event>,
+    ) -> Option<Time> {
+        let end = self.engine.finish(now, tag, at, status, s);
         let foreseen = end <= now + self.horizon
             && self.others == 0
             && self.unposted == 0
             && self.foresees
-            && self.free.len() >= self.room_half;
+            && self.room >= self.room_half;
         if end == now || foreseen {
-            return Some((tag, end));
+            return Some(end);
         }
         self.unposted += 1;
         self.engine.end_at(tag, end, s);
@@ -350,12 +387,12 @@ impl Nvme {
     }
 
     /// The command's completion is posted at `at`, now or soon, and its tag is free.
-    #[inline]
+    #[inline(always)]
     pub fn release(&mut self, at: Time, tag: u16, s: &mut impl Schedule<Event>) -> Ended {
         let command = self.engine.release(tag);
         let (queue, cid, status) = (command.queue, command.cid, command.status);
         self.others -= u32::from(command.request.op != Op::Read);
-        self.free.push(tag);
+        self.free(tag);
         let interrupt = self.interrupts && (self.coalescing.is_none() || self.tell(at, queue, s));
         self.interrupts_sent += u64::from(interrupt);
         let sq_head = self.pairs[queue as usize].sq_head;
@@ -452,8 +489,7 @@ impl Nvme {
         self.engine.power_cut(now);
         self.pairs.fill(EMPTY);
         self.arbiter.clear();
-        self.free.clear();
-        self.free.extend((0..self.engine.capacity()).rev());
+        self.free_all();
         (self.undecoded, self.unposted, self.others) = (0, 0, 0);
     }
 }

@@ -57,7 +57,7 @@ impl Default for Core {
 
 impl Core {
     /// Work of a program, `length` long, from `now` on.
-    #[inline]
+    #[inline(always)]
     pub fn run(&mut self, now: Time, length: Time) -> Span {
         let from = now.max(self.free);
         let mut span = Span { from, to: from + length };
@@ -70,6 +70,7 @@ impl Core {
     }
 
     /// Pushes a program's work back by the interrupts that stop it.
+    #[inline(never)]
     fn stop(&mut self, work: &mut Span) {
         while let Some(interrupt) = self.ahead.front().copied() {
             if interrupt.to > work.from && !work.stopped_by(interrupt) {
@@ -83,7 +84,7 @@ impl Core {
     }
 
     /// An interrupt's work, `length` long, due at `at` (now or later), after those that were known before.
-    #[inline]
+    #[inline(always)]
     pub fn interrupt(&mut self, now: Time, at: Time, length: Time) -> Span {
         let from = at.max(self.interrupts_end);
         let to = from + length;
@@ -95,11 +96,17 @@ impl Core {
             self.last.to = to;
         } else {
             if self.last.to > now {
-                self.ahead.push_back(self.last);
+                self.remember();
             }
             self.last = Span { from, to };
         }
         Span { from, to }
+    }
+
+    /// The last interrupt is not the last any more.
+    #[inline(never)]
+    fn remember(&mut self) {
+        self.ahead.push_back(self.last);
     }
 
     /// Busy time until `now`; what is accepted for later is not in it.
@@ -152,7 +159,7 @@ impl Cores {
     }
 
     /// Submission of a command on `core`.
-    #[inline]
+    #[inline(always)]
     pub fn submit<E>(&mut self, now: Time, core: u16, length: Time, s: &mut impl Schedule<E>) -> Time {
         let span = self.cores[core as usize].run(now, length);
         s.span(Track(u32::from(core) * 2), "submit", span.from, span.to);
@@ -160,7 +167,7 @@ impl Cores {
     }
 
     /// Work of an interrupt, or of a poll that has found something, on `core`.
-    #[inline]
+    #[inline(always)]
     pub fn interrupt<E>(&mut self, now: Time, core: u16, at: Time, length: Time, s: &mut impl Schedule<E>) -> Span {
         let span = self.cores[core as usize].interrupt(now, at, length);
         s.span(Track(u32::from(core) * 2 + 1), "complete", span.from, span.to);

@@ -53,6 +53,8 @@ struct Command {
     submitted: Time,
     io: u32,
     core: u16,
+    /// Of a free place, the next free one.
+    next: u16,
     status: Status,
     state: State,
 }
@@ -69,8 +71,8 @@ enum State {
 
 #[derive(Clone, Debug)]
 struct Pair {
-    /// Numbers that no command in the device has.
-    free: Vec<u16>,
+    /// The first of the places that hold no command, which are chained.
+    free: u16,
     waiting: Waiting,
     commands: Vec<Command>,
     /// The submission queue: command numbers; its tail, and its head as last told by the controller.
@@ -106,21 +108,26 @@ pub struct Nvme {
     settled: bool,
 }
 
+/// No place.
+const NONE: u16 = u16::MAX;
+
 impl Pair {
     fn new(depth: u16, core: u16) -> Pair {
-        let command = Command {
+        let last = depth - 2;
+        let command = |cid: u16| Command {
             request: Request::flush(),
             submitted: Time::ZERO,
             io: 0,
             core: 0,
+            next: if cid == last { NONE } else { cid + 1 },
             status: Status::Ok,
             state: State::Free,
         };
         let entry = Entry { cid: 0, sq_head: 0, phase: false, status: Status::Ok };
         Pair {
-            free: (0..depth - 1).rev().collect(),
+            free: 0,
             waiting: NOBODY,
-            commands: vec![command; depth as usize - 1],
+            commands: (0..=last).map(command).collect(),
             sq: vec![0; depth as usize],
             sq_tail: 0,
             sq_head: 0,
@@ -130,6 +137,16 @@ impl Pair {
             unread: 0,
             vector: Vector::new(core),
         }
+    }
+
+    /// Puts a command into a place, if one is free. Returns the place.
+    #[inline(always)]
+    fn place(&mut self, command: Command) -> u16 {
+        let cid = self.free;
+        let place = &mut self.commands[cid as usize];
+        self.free = place.next;
+        *place = command;
+        cid
     }
 
     /// Processes the entry at the completion queue's head, which is new.
@@ -193,7 +210,7 @@ impl Nvme {
     /// Has the driver run for one of its commands. Returns when it writes the doorbell, and whether no doorbell that
     /// is not known yet can be written earlier: all others are of the same core and behind it, or it takes no longer
     /// than any core does.
-    #[inline]
+    #[inline(always)]
     fn run(&mut self, now: Time, core: u16, s: &mut impl Schedule<Event>) -> (Time, bool) {
         let at = self.cores.submit(now, core, self.submit, s);
         if self.last != core {
@@ -210,7 +227,7 @@ impl Nvme {
 
     /// A request of `job`. Returns the queue pair that it takes, and its command if it is one and finds a place at
     /// once; else [`issue`](Self::issue) is to be called for the queue pair.
-    #[inline]
+    #[inline(always)]
     pub fn submit(
         &mut self,
         now: Time,
@@ -225,14 +242,15 @@ impl Nvme {
         let pair = &mut self.pairs[queue as usize];
         if pair.waiting.first().is_none()
             && self.requests.is_whole(&request)
-            && let Some(cid) = pair.free.pop()
+            && pair.free != NONE
         {
             let (at, prompt) = self.run(now, core, s);
-            self.pairs[queue as usize].commands[cid as usize] =
-                Command { request, submitted: at, io, core, status: Status::Ok, state: State::Whole };
+            let (status, state) = (Status::Ok, State::Whole);
+            let command = Command { request, submitted: at, io, core, next: NONE, status, state };
+            let cid = self.pairs[queue as usize].place(command);
             return (queue, Some(Submission { cid, at, prompt, request }));
         }
-        self.waited += u64::from(pair.free.is_empty());
+        self.waited += u64::from(pair.free == NONE);
         self.requests.open(io, core, request, &mut pair.waiting);
         (queue, None)
     }
@@ -242,13 +260,15 @@ impl Nvme {
     pub fn issue(&mut self, now: Time, queue: u16, s: &mut impl Schedule<Event>) -> Option<Submission> {
         let pair = &mut self.pairs[queue as usize];
         let io = pair.waiting.first()?;
-        let cid = pair.free.pop()?;
+        if pair.free == NONE {
+            return None;
+        }
         let core = self.requests.core(io);
         let (at, prompt) = self.run(now, core, s);
         let pair = &mut self.pairs[queue as usize];
         let request = self.requests.take(&mut pair.waiting, at);
-        pair.commands[cid as usize] =
-            Command { request, submitted: at, io, core, status: Status::Ok, state: State::Part };
+        let (status, state) = (Status::Ok, State::Part);
+        let cid = pair.place(Command { request, submitted: at, io, core, next: NONE, status, state });
         Some(Submission { cid, at, prompt, request })
     }
 
@@ -281,7 +301,7 @@ impl Nvme {
     /// ended with `status`, which is in memory from `visible` on, and the interrupt that follows it arrives at
     /// `interrupt`. It is gone from its queue before anybody looks at the queue's indices, which stay. False if the
     /// queue is needed after all.
-    #[inline]
+    #[inline(always)]
     pub fn complete_at_once(
         &mut self,
         now: Time,
@@ -365,15 +385,15 @@ impl Nvme {
     }
 
     /// The driver has processed the completion of a command. Returns the request's end if it was its last.
-    #[inline]
+    #[inline(always)]
     pub fn reaped(&mut self, event: Event) -> Option<Completed> {
         let pair = &mut self.pairs[event.queue as usize];
         let command = &mut pair.commands[event.cid as usize];
         let Command { submitted, io, status, state, .. } = *command;
         assert!(state != State::Free, "command {} of queue {} has ended before", event.cid, event.queue);
-        command.state = State::Free;
+        (command.state, command.next) = (State::Free, pair.free);
+        pair.free = event.cid;
         self.settled = true;
-        pair.free.push(event.cid);
         if state == State::Whole {
             return Some(Completed { io, status, submitted });
         }

@@ -47,7 +47,7 @@ impl Vector {
 
     /// In `run`, the completion of a command that was submitted on `core` takes `cost` of that core's time. Returns
     /// when it is done.
-    #[inline]
+    #[inline(always)]
     pub fn complete<E>(
         &mut self,
         now: Time,

@@ -245,7 +245,7 @@ impl Pcie {
 
     /// A doorbell written at `at` and the fetch of one submission queue entry that follows it at once. Returns the
     /// entry's arrival. What has to be waited for is waited for once, at the start.
-    #[inline]
+    #[inline(always)]
     pub fn submission(&mut self, now: Time, at: Time) -> Time {
         let [down, up] = &mut self.wires;
         let from = up.serial.due(down.serial.due(at, self.residue), self.residue);
@@ -256,7 +256,7 @@ impl Pcie {
     }
 
     /// A completion queue entry written at `at`, and an interrupt behind it if there is one. Returns their arrivals.
-    #[inline]
+    #[inline(always)]
     pub fn completion(&mut self, now: Time, at: Time, interrupt: bool) -> (Time, Time) {
         let [down, up] = &mut self.wires;
         let entry = up.serial.due(at, self.residue) + self.completion;
@@ -269,7 +269,7 @@ impl Pcie {
     }
 
     /// The host writes a completion queue's head doorbell, which nothing waits for.
-    #[inline]
+    #[inline(always)]
     pub fn head(&mut self) {
         self.wires[DOWN].serial.charge(self.register);
         self.wires[UP].serial.charge(self.dllp_time);
@@ -284,7 +284,7 @@ impl Pcie {
 
     /// Data moved by the device: to the host as posted writes, to the device by reads of host memory, whose requests
     /// are pipelined.
-    #[inline]
+    #[inline(always)]
     pub fn data(
         &mut self,
         now: Time,

@@ -206,7 +206,7 @@ impl Front {
     ///
     /// # Panics
     /// If `io` is in use, where that is noticed: by a request that is split or waits.
-    #[inline]
+    #[inline(always)]
     pub fn submit(&mut self, now: Time, io: u32, job: u16, request: Request, s: &mut impl Schedule<Event>) {
         each!(self, path => path.submit(now, io, job, request, s));
     }
@@ -244,6 +244,21 @@ impl Front {
     #[inline]
     pub fn data(&mut self, now: Time, tag: Tag, bytes: u32, s: &mut impl Schedule<Event>) {
         each!(self, path => path.data(now, tag, bytes, s));
+    }
+
+    /// [`data`](Self::data) and [`complete`](Self::complete) in one: the last data of a read, and its end.
+    ///
+    /// # Panics
+    /// As they do.
+    #[inline(always)]
+    pub fn deliver(&mut self, now: Time, tag: Tag, bytes: u32, status: Status, s: &mut impl Schedule<Event>) {
+        match self {
+            Front::Nvme(path) => path.deliver(now, tag, bytes, status, s),
+            _ => {
+                self.data(now, tag, bytes, s);
+                self.complete(now, tag, status, s);
+            }
+        }
     }
 
     /// From the translation layer: the command has ended. [`Output::Completed`] follows, when the last command of its

@@ -440,9 +440,13 @@ impl Machine {
             self.perform(now);
         }
         let Delivery { tag, bytes, end } = delivery;
-        self.front.data(now, tag, bytes, &mut FrontView(&mut self.world));
-        if let Some(status) = end {
-            self.complete(now, tag, status);
+        let view = &mut FrontView(&mut self.world);
+        match end {
+            Some(status) => {
+                self.front.deliver(now, tag, bytes, status, view);
+                self.check_end(tag, status);
+            }
+            None => self.front.data(now, tag, bytes, view),
         }
     }
 
@@ -452,15 +456,13 @@ impl Machine {
         self.out.actions.extend(delivery.into_iter().flat_map(Delivery::actions));
     }
 
-    /// A command has ended.
+    /// A command has ended: with payload kept, a read that ended well must have found what was written.
     #[inline(always)]
-    fn complete(&mut self, now: Time, tag: Tag, status: Status) {
-        self.front.complete(now, tag, status, &mut FrontView(&mut self.world));
+    fn check_end(&mut self, tag: Tag, status: Status) {
         if let Some(checker) = &mut self.checker
             && status == Status::Ok
             && checker.request(tag).op == Op::Read
         {
-            // With payload kept, a read that ended well must have found what was written.
             checker.read(tag, self.data.data(tag));
         }
     }
@@ -479,7 +481,10 @@ impl Machine {
                     Action::Data { tag, bytes } => {
                         self.front.data(now, *tag, *bytes, &mut FrontView(&mut self.world));
                     }
-                    Action::Complete { tag, status } => self.complete(now, *tag, *status),
+                    Action::Complete { tag, status } => {
+                        self.front.complete(now, *tag, *status, &mut FrontView(&mut self.world));
+                        self.check_end(*tag, *status);
+                    }
                     other => self.pending.act(now, other, &mut self.nand, &mut self.front, &mut self.world),
                 }
             }

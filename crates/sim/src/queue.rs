@@ -32,13 +32,22 @@ pub trait Schedule<E> {
     }
 }
 
-/// When an event comes, in the upper half; in the lower its sequence number, by which ties in time go, above the lane
-/// that it waits in (the low byte).
-type Key = u128;
+/// When an event comes; and its sequence number, by which ties in time go, above the lane that it waits in (the low
+/// byte).
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+struct Key {
+    time: u64,
+    order: u64,
+}
 
-#[inline(always)]
-const fn time_of(key: Key) -> u64 {
-    (key >> 64) as u64
+impl Key {
+    /// Behind all.
+    const NEVER: Key = Key { time: u64::MAX, order: u64::MAX };
+
+    #[inline(always)]
+    fn is_before(self, other: Key) -> bool {
+        self.time < other.time || (self.time == other.time && self.order < other.order)
+    }
 }
 
 /// Lanes at most. The last is that of the heap and of what stands for an empty queue.
@@ -49,21 +58,13 @@ const PLACES: usize = 256;
 
 #[derive(Clone, Copy)]
 struct Entry<E> {
-    time: u64,
-    order: u64,
+    key: Key,
     /// None where nothing was put yet.
     event: Option<E>,
 }
 
 impl<E> Entry<E> {
-    const NOTHING: Entry<E> = Entry { time: 0, order: 0, event: None };
-}
-
-impl<E> Entry<E> {
-    #[inline(always)]
-    fn key(&self) -> Key {
-        Key::from(self.time) << 64 | Key::from(self.order)
-    }
+    const NOTHING: Entry<E> = Entry { key: Key::NEVER, event: None };
 }
 
 /// Where the entries of a lane begin and end in its ring.
@@ -81,16 +82,17 @@ struct Cursor {
 pub struct EventQueue<E> {
     /// What comes before all else, if it was so when it was pushed.
     soon: Entry<E>,
-    /// Of each lane that holds anything the first entry's key, and that of the heap, in descending order; before them
-    /// one that is behind all.
+    /// The first of the keys of each lane that holds anything, and of the heap.
+    first: Key,
+    /// The others in descending order, before them one that is behind all; and how many they are.
     heads: [Key; 2 * LANES],
-    /// Place of the next event's key in `heads`; zero if there is none.
-    next: usize,
+    others: usize,
     cursors: [Cursor; LANES],
     rings: Box<[[Entry<E>; PLACES]; LANES]>,
     /// Entries out of their lane's order, or without a place there: a heap with the next first.
     astray: BinaryHeap<Astray<E>>,
-    pushed: u64,
+    /// The sequence number of the next event to be pushed, above a byte of zeros.
+    order: u64,
     now: Time,
 }
 
@@ -99,7 +101,7 @@ struct Astray<E>(Entry<E>);
 
 impl<E> PartialEq for Astray<E> {
     fn eq(&self, other: &Self) -> bool {
-        self.0.key() == other.0.key()
+        self.0.key == other.0.key
     }
 }
 impl<E> Eq for Astray<E> {}
@@ -110,7 +112,7 @@ impl<E> PartialOrd for Astray<E> {
 }
 impl<E> Ord for Astray<E> {
     fn cmp(&self, other: &Self) -> Ordering {
-        other.0.key().cmp(&self.0.key())
+        other.0.key.cmp(&self.0.key)
     }
 }
 
@@ -130,12 +132,13 @@ impl<E: Copy> EventQueue<E> {
         assert!(lanes <= ASTRAY, "{lanes} lanes, {ASTRAY} at most");
         EventQueue {
             soon: Entry::NOTHING,
-            heads: [Key::MAX; 2 * LANES],
-            next: 0,
+            first: Key::NEVER,
+            heads: [Key::NEVER; 2 * LANES],
+            others: 0,
             cursors: [Cursor::default(); LANES],
             rings: rings(),
             astray: BinaryHeap::new(),
-            pushed: 0,
+            order: 0,
             now: Time::ZERO,
         }
     }
@@ -154,22 +157,14 @@ impl<E: Copy> EventQueue<E> {
 
     /// True when no event waits.
     pub fn is_empty(&self) -> bool {
-        self.next == 0 && self.soon.event.is_none()
+        self.next_time().is_none()
     }
 
     /// When the next event comes.
     #[inline]
     pub fn next_time(&self) -> Option<Time> {
-        if self.soon.event.is_some() {
-            return Some(Time::from_ps(self.soon.time));
-        }
-        (self.next > 0).then(|| Time::from_ps(self.head_time()))
-    }
-
-    /// Time of the first event of lanes and heap; the end of time, if they are empty.
-    #[inline(always)]
-    fn head_time(&self) -> u64 {
-        time_of(self.heads[self.next % (2 * LANES)])
+        let next = if self.soon.event.is_some() { self.soon.key } else { self.first };
+        (next != Key::NEVER).then_some(Time::from_ps(next.time))
     }
 
     /// Adds `event` at `when`, through `lane`.
@@ -183,10 +178,10 @@ impl<E: Copy> EventQueue<E> {
         }
         debug_assert!((lane.0 as usize) < ASTRAY);
         let (number, time) = (lane.0 as usize % LANES, when.ps());
-        let order = self.pushed << 8 | number as u64;
-        self.pushed += 1;
-        let entry = Entry { time, order, event: Some(event) };
-        if time < self.head_time() && (self.soon.event.is_none() || time < self.soon.time) {
+        let key = Key { time, order: self.order | number as u64 };
+        self.order += 1 << 8;
+        let entry = Entry { key, event: Some(event) };
+        if time < self.first.time && time < self.soon.key.time {
             return self.push_soon(entry);
         }
         let cursor = &mut self.cursors[number];
@@ -195,10 +190,10 @@ impl<E: Copy> EventQueue<E> {
             return self.push_astray(entry);
         }
         self.rings[number][cursor.tail as usize] = entry;
-        let first = cursor.head == cursor.tail;
+        let alone = cursor.head == cursor.tail;
         (cursor.tail, cursor.last) = (after, time);
-        if first {
-            self.add_head(Key::from(time) << 64 | Key::from(order));
+        if alone {
+            self.add_head(key);
         }
     }
 
@@ -211,11 +206,36 @@ impl<E: Copy> EventQueue<E> {
         self.soon = entry;
     }
 
-    /// A lane that was empty has an entry.
+    /// A lane that was empty has an entry, or the heap another head.
     #[inline(never)]
     fn add_head(&mut self, key: Key) {
-        self.next += 1;
-        insert(&mut self.heads, self.next, key);
+        if key.is_before(self.first) {
+            let second = std::mem::replace(&mut self.first, key);
+            if second != Key::NEVER {
+                self.others += 1;
+                self.heads[self.others % (2 * LANES)] = second;
+            }
+        } else {
+            self.others += 1;
+            insert(&mut self.heads, self.others, key);
+        }
+    }
+
+    /// The first key is gone; after it there is `key` in its lane or the heap, if anything.
+    #[inline(always)]
+    fn replace_first(&mut self, key: Option<Key>) {
+        let second = self.heads[self.others % (2 * LANES)];
+        match key {
+            Some(key) if key.is_before(second) => self.first = key,
+            Some(key) => {
+                self.first = second;
+                insert(&mut self.heads, self.others, key);
+            }
+            None => {
+                self.first = second;
+                self.others -= usize::from(self.others > 0);
+            }
+        }
     }
 
     #[cold]
@@ -234,20 +254,20 @@ impl<E: Copy> EventQueue<E> {
     #[inline(always)]
     pub fn pop_until(&mut self, until: Time) -> Option<(Time, E)> {
         if let Some(event) = self.soon.event {
-            let now = Time::from_ps(self.soon.time);
+            let now = Time::from_ps(self.soon.key.time);
             if now > until {
                 return None;
             }
-            self.soon.event = None;
+            self.soon = Entry { event: None, key: Key { time: u64::MAX, ..self.soon.key } };
             self.now = now;
             return Some((now, event));
         }
-        let key = self.heads[self.next % (2 * LANES)];
-        let now = Time::from_ps(time_of(key));
+        let Key { time, order } = self.first;
+        let now = Time::from_ps(time);
         if now > until {
             return None;
         }
-        let number = key as usize % LANES;
+        let number = order as usize % LANES;
         if number == ASTRAY {
             return self.pop_astray();
         }
@@ -256,28 +276,30 @@ impl<E: Copy> EventQueue<E> {
         let event = ring[cursor.head as usize].event?;
         let head = cursor.head.wrapping_add(1);
         cursor.head = head;
-        if head == cursor.tail {
-            self.next -= 1;
-        } else {
-            insert(&mut self.heads, self.next, ring[head as usize].key());
-        }
+        let next = (head != cursor.tail).then(|| ring[head as usize].key);
+        self.replace_first(next);
         Some((now, event))
     }
 
     #[cold]
     #[inline(never)]
     fn push_astray(&mut self, entry: Entry<E>) {
-        let entry = Entry { order: entry.order & !0xff | ASTRAY as u64, ..entry };
-        let before = self.astray.peek().map(|e| e.0.key());
-        if before.is_none_or(|before| entry.key() < before) {
+        let key = Key { order: entry.key.order & !0xff | ASTRAY as u64, ..entry.key };
+        let before = self.astray.peek().map(|e| e.0.key);
+        if before.is_none_or(|before| key < before) {
             // The heap has a new head: it takes the place of the old.
-            match before.and_then(|before| self.heads[..=self.next].iter().position(|key| *key == before)) {
-                Some(at) => self.heads.copy_within(at + 1..=self.next, at),
-                None => self.next += 1,
+            match before {
+                Some(before) if before == self.first => self.replace_first(None),
+                Some(before) => {
+                    let at = self.heads[..=self.others].iter().position(|key| *key == before).expect("the heap's head");
+                    self.heads.copy_within(at + 1..=self.others, at);
+                    self.others -= 1;
+                }
+                None => {}
             }
-            insert(&mut self.heads, self.next, entry.key());
+            self.add_head(key);
         }
-        self.astray.push(Astray(entry));
+        self.astray.push(Astray(Entry { key, ..entry }));
     }
 
     #[cold]
@@ -285,11 +307,9 @@ impl<E: Copy> EventQueue<E> {
     fn pop_astray(&mut self) -> Option<(Time, E)> {
         // Nothing on the heap: what was found stands for an empty queue.
         let Astray(entry) = self.astray.pop()?;
-        self.now = Time::from_ps(entry.time);
-        match self.astray.peek() {
-            Some(next) => insert(&mut self.heads, self.next, next.0.key()),
-            None => self.next -= 1,
-        }
+        self.now = Time::from_ps(entry.key.time);
+        let next = self.astray.peek().map(|next| next.0.key);
+        self.replace_first(next);
         Some((self.now, entry.event?))
     }
 }
@@ -299,7 +319,7 @@ impl<E: Copy> EventQueue<E> {
 fn insert(heads: &mut [Key; 2 * LANES], mut at: usize, key: Key) {
     loop {
         let before = heads[(at - 1) % (2 * LANES)];
-        if before > key {
+        if key.is_before(before) {
             break;
         }
         heads[at % (2 * LANES)] = before;

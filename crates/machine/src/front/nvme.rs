@@ -3,17 +3,17 @@
 use device::{Completion, Ended};
 use host::{Delivery, Entry, Submission};
 use link::pcie::SUBMISSION;
-use link::{Direction, Link};
+use link::{Config, Direction, Pcie, Transfer};
 use media::{Request, Status, Tag};
-use sim::{Schedule, Time};
+use sim::{Schedule, Time, Track};
 
-use super::{Busy, DOORBELL, Event, FrontConfig, MEMORY, Output, Tracks, busy, device_part, host_part, rows, transfer};
+use super::{Busy, DOORBELL, Event, FrontConfig, MEMORY, Output, Tracks, busy, device_part, host_part, rows};
 
 /// Driver, link and controller, the queues in the host's memory between them.
 #[derive(Clone, Debug)]
 pub struct Nvme {
     pub(super) host: host::Nvme,
-    pub(super) link: Link,
+    pub(super) link: Pcie,
     pub(super) device: device::Nvme,
     tracks: Tracks,
     /// Doorbells on their way to the controller.
@@ -25,7 +25,8 @@ impl Nvme {
         let host = host::Nvme::new(&config.host);
         let interrupts = matches!(config.host.completion, host::Completion::Interrupt { .. });
         let depth = config.host.queue_depth as u16;
-        let link = Link::new(&config.link);
+        let Config::Pcie(pcie) = &config.link else { panic!("NVMe over {:?}", config.link) };
+        let link = Pcie::new(pcie);
         Nvme {
             device: device::Nvme::new(&config.device, host.pairs(), depth, interrupts, link.round_trip()),
             link,
@@ -72,7 +73,7 @@ impl Nvme {
         self.host.power_cut(now)
     }
 
-    #[inline]
+    #[inline(always)]
     pub(super) fn submit(&mut self, now: Time, io: u32, job: u16, request: Request, s: &mut impl Schedule<Event>) {
         let (queue, first) = self.host.submit(now, io, job, request, &mut host_part(s));
         match first {
@@ -82,6 +83,7 @@ impl Nvme {
     }
 
     /// Hands over all commands that find a place in the queue.
+    #[inline(never)]
     fn issue(&mut self, now: Time, queue: u16, s: &mut impl Schedule<Event>) {
         while let Some(submission) = self.host.issue(now, queue, &mut host_part(s)) {
             self.hand_over(now, queue, submission, s);
@@ -93,16 +95,21 @@ impl Nvme {
     /// A doorbell that nothing waits before is followed on the spot: the controller's room is taken now, and the fetch
     /// is timed by when the doorbell will be there. Otherwise it is an event of its own, and what comes after it too,
     /// so that nothing overtakes.
-    #[inline]
+    #[inline(always)]
     fn hand_over(&mut self, now: Time, queue: u16, submission: Submission, s: &mut impl Schedule<Event>) {
         let Submission { cid, at, prompt, request } = submission;
         if self.ringing == 0 && self.device.at_once() {
             let arrives = self.link.submission(now, at);
             self.device.admit_one(queue, arrives, prompt, (cid, &request), &mut device_part(s, self.tracks));
         } else {
-            self.ringing += 1;
-            s.at(DOORBELL, self.link.doorbell(now, at), Event::Doorbell { queue, cid });
+            self.announce(now, at, queue, cid, s);
         }
+    }
+
+    #[inline(never)]
+    fn announce(&mut self, now: Time, at: Time, queue: u16, cid: u16, s: &mut impl Schedule<Event>) {
+        self.ringing += 1;
+        s.at(DOORBELL, self.link.doorbell(now, at), Event::Doorbell { queue, cid });
     }
 
     /// The doorbell of a command is at the controller.
@@ -113,6 +120,7 @@ impl Nvme {
     }
 
     /// The controller reads as many commands as wait and find room.
+    #[inline(never)]
     fn fetch(&mut self, now: Time, s: &mut impl Schedule<Event>) {
         while let Some(fetch) = self.device.fetch() {
             let arrives = self.link.fetch(now, u32::from(fetch.count) * SUBMISSION);
@@ -202,28 +210,60 @@ impl Nvme {
     #[inline]
     pub(super) fn ready(&mut self, now: Time, tag: Tag, s: &mut impl Schedule<Event>) {
         let (tag, bytes, staged) = self.device.ready(now, tag, &mut device_part(s, self.tracks));
-        let moved = transfer(&mut self.link, now, Direction::ToDevice, bytes, self.tracks, s);
+        let moved = self.transfer(now, Direction::ToDevice, bytes, s);
         self.device.arrives(tag, moved.arrives.max(staged), &mut device_part(s, self.tracks));
     }
 
     #[inline]
     pub(super) fn data(&mut self, now: Time, tag: Tag, bytes: u32, s: &mut impl Schedule<Event>) {
+        let (tag, sent) = self.send(now, tag, bytes, s);
+        self.device.sent(tag, sent);
+    }
+
+    /// Sends data of a read. Returns the command and when the data has left.
+    #[inline(always)]
+    fn send(&mut self, now: Time, tag: Tag, bytes: u32, s: &mut impl Schedule<Event>) -> (u16, Time) {
         let (tag, staged) = self.device.data(now, tag, bytes, &mut device_part(s, self.tracks));
-        let moved = transfer(&mut self.link, now, Direction::ToHost, u64::from(bytes), self.tracks, s);
-        self.device.sent(tag, moved.sent.max(staged));
+        let moved = self.transfer(now, Direction::ToHost, u64::from(bytes), s);
+        (tag, moved.sent.max(staged))
     }
 
     #[inline]
     pub(super) fn complete(&mut self, now: Time, tag: Tag, status: Status, s: &mut impl Schedule<Event>) {
         let end = self.device.complete(now, tag, status, &mut device_part(s, self.tracks));
         if let Some((tag, at)) = end {
-            self.post(now, at, tag, s);
+            self.post_at_once(now, at, tag, s);
         }
+    }
+
+    /// The last data of a read, and its end.
+    #[inline(always)]
+    pub(super) fn deliver(&mut self, now: Time, tag: Tag, bytes: u32, status: Status, s: &mut impl Schedule<Event>) {
+        let (tag, sent) = self.send(now, tag, bytes, s);
+        let end = self.device.finish(now, tag, sent, status, &mut device_part(s, self.tracks));
+        if let Some(at) = end {
+            self.post_at_once(now, at, tag, s);
+        }
+    }
+
+    /// Moves a command's data and shows it on the timeline.
+    #[inline(always)]
+    fn transfer(&mut self, now: Time, direction: Direction, bytes: u64, s: &mut impl Schedule<Event>) -> Transfer {
+        let tracks = self.tracks.link;
+        self.link.data(now, direction, bytes, |way, span| {
+            s.span(Track(tracks + way as u32), "data", span.from, span.to);
+        })
+    }
+
+    /// No event of its own leads to the completion.
+    #[inline(never)]
+    fn post_at_once(&mut self, now: Time, at: Time, tag: u16, s: &mut impl Schedule<Event>) {
+        self.post(now, at, tag, s);
     }
 
     /// At `at`, the controller writes a completion queue entry, behind it perhaps an interrupt, and has room for a
     /// command.
-    #[inline]
+    #[inline(always)]
     fn post(&mut self, now: Time, at: Time, tag: u16, s: &mut impl Schedule<Event>) {
         let ended = self.device.release(at, tag, &mut device_part(s, self.tracks));
         let arrives = self.link.completion(now, at, ended.interrupt);
@@ -262,9 +302,9 @@ impl Nvme {
     #[inline]
     pub(super) fn host_memory(&mut self, now: Time, bytes: u32, store: bool, id: u32, s: &mut impl Schedule<Event>) {
         let at = if store {
-            transfer(&mut self.link, now, Direction::ToHost, u64::from(bytes), self.tracks, s).sent
+            self.transfer(now, Direction::ToHost, u64::from(bytes), s).sent
         } else {
-            transfer(&mut self.link, now, Direction::ToDevice, u64::from(bytes), self.tracks, s).arrives
+            self.transfer(now, Direction::ToDevice, u64::from(bytes), s).arrives
         };
         s.at(MEMORY, at, Event::HostMemory(id));
     }
