@@ -218,10 +218,10 @@ impl Blocks {
         self.pins[block as usize] += 1;
     }
 
-    /// `units` units of `block` were read to be copied.
+    /// As [`pin`](Self::pin), for so many reads, or units read to be copied.
     #[inline]
-    pub fn pin_copies(&mut self, block: u32, units: u32) {
-        self.pins[block as usize] += units;
+    pub fn pin_reads(&mut self, block: u32, reads: u32) {
+        self.pins[block as usize] += reads;
     }
 
     /// It ended; returns how many are left.

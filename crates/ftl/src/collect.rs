@@ -6,6 +6,7 @@ use crate::blocks::Use;
 use crate::buffer::{Holds, Owner};
 use crate::command::{Kind, Operation};
 use crate::lane::Job;
+use crate::layout::Layout;
 use crate::location::{Location, Place};
 use crate::{Actions, Ftl};
 
@@ -46,6 +47,7 @@ impl Ftl {
     }
 
     /// Goes on collecting `lane`, or starts to, if it is short of free blocks.
+    #[inline(never)]
     pub(crate) fn collect(&mut self, lane: u32, out: &mut Actions) {
         if self.retries > 0 {
             // A failed program holds up erases: it goes first.
@@ -55,14 +57,16 @@ impl Ftl {
         self.program_pending(lane, out);
     }
 
-    pub(crate) fn read_victims(&mut self, lane: u32, out: &mut Actions) {
+    #[inline(always)]
+    fn read_victims(&mut self, lane: u32, out: &mut Actions) {
         loop {
-            let Some(job) = self.lanes[lane as usize].job else {
+            let l = &self.lanes[lane as usize];
+            let Some(job) = l.job else {
                 let Some(victim) = self.next_victim(lane) else { return };
                 self.start_job(lane, victim);
                 continue;
             };
-            if !self.read_victim(lane, job, out) {
+            if l.in_flight >= l.quota || !self.read_victim(lane, job, out) {
                 return;
             }
             self.lanes[lane as usize].job = None;
@@ -73,52 +77,42 @@ impl Ftl {
     }
 
     /// Reads on in the victim of `lane`, as far as the quota allows; true at its end.
+    #[inline(always)]
     fn read_victim(&mut self, lane: u32, job: Job, out: &mut Actions) -> bool {
         let whole = self.layout.program_units;
         let mut unit = self.layout.unit_of(job.block, job.cursor);
+        let l = &mut self.lanes[lane as usize];
+        let mut reads = 0;
         for cursor in job.cursor..job.end {
+            // What of the program at `unit` is valid.
             let bits = self.blocks.valid_bits(unit, whole);
-            if bits != 0 && !self.read_copy(lane, Job { cursor, ..job }, unit, bits, out) {
-                self.lanes[lane as usize].job = Some(Job { cursor, ..job });
-                return false;
+            if bits != 0 {
+                let count = ones(bits);
+                if l.in_flight + count > l.quota {
+                    l.job = Some(Job { cursor, ..job });
+                    break;
+                }
+                l.in_flight += count;
+                reads += 1;
+                let mut page = self.layout.page_in(lane, job.block, cursor);
+                if self.layout.planes > 1 {
+                    page.planes = planes_of(&self.layout, page.planes, bits);
+                }
+                let id = self.operations.start_bare(Kind::CollectRead, lane);
+                let operation = &mut self.operations[id];
+                (operation.unit, operation.mask) = (unit, bits);
+                let bytes = count << self.unit_shift;
+                out.actions.push(Action::Read(ReadOp { id, page, bytes, class: Class::Collection }));
             }
             unit += whole;
         }
-        true
+        l.reading += reads;
+        self.blocks.pin_reads(job.block, reads);
+        self.stats.copy_reads += u64::from(reads);
+        unit == self.layout.unit_of(job.block, job.end)
     }
 
-    /// Reads the units in `bits` of the program at `unit`, where the job is, to copy them; false if the quota has no
-    /// room for them.
-    fn read_copy(&mut self, lane: u32, job: Job, unit: u32, bits: u64, out: &mut Actions) -> bool {
-        let count = bits.count_ones();
-        let l = &mut self.lanes[lane as usize];
-        if l.in_flight + count > l.quota {
-            return false;
-        }
-        l.in_flight += count;
-        l.reading += 1;
-        let mut page = self.layout.page_in(lane, job.block, job.cursor);
-        if self.layout.planes > 1 {
-            page.planes = self.planes_of(page.planes, bits);
-        }
-        let id = self.operations.start_bare(Kind::CollectRead, lane);
-        let operation = &mut self.operations[id];
-        (operation.unit, operation.mask) = (unit, bits);
-        self.blocks.pin(job.block);
-        self.stats.copy_reads += 1;
-        let bytes = count << self.unit_shift;
-        out.actions.push(Action::Read(ReadOp { id, page, bytes, class: Class::Collection }));
-        true
-    }
-
-    /// Which of the planes of a program the units in `bits` lie on.
-    fn planes_of(&self, planes: PlaneMask, bits: u64) -> PlaneMask {
-        let in_page = u64::MAX >> (64 - self.layout.page_units);
-        let of_plane = |(i, _): &(u32, u32)| bits >> (i * self.layout.page_units) & in_page != 0;
-        let concerned = (0..).zip(planes.iter()).filter(of_plane);
-        PlaneMask(concerned.fold(0, |mask, (_, plane)| mask | 1 << plane))
-    }
-
+    #[inline(always)]
     pub(crate) fn collect_read_done(&mut self, id: OpId, status: Status, flash: &impl Flash, out: &mut Actions) {
         let Operation { subject: lane, unit, mask, .. } = self.operations[id];
         self.operations.free(id);
@@ -126,19 +120,19 @@ impl Ftl {
         // What was superseded meanwhile is not copied.
         let bits = mask & self.blocks.valid_bits(unit, self.layout.program_units);
         self.copy_units(lane, block, unit, bits, status, flash, out);
-        // Until a copy is issued or dropped its source must not be erased and written with the same unit again.
-        self.blocks.pin_copies(block, bits.count_ones());
         let l = &mut self.lanes[lane as usize];
         if bits != mask {
-            l.in_flight -= (mask & !bits).count_ones();
+            l.in_flight -= ones(mask & !bits);
         }
         l.reading -= 1;
         self.unpin(block, out);
         self.collect(lane, out);
-        self.pump(out);
+        self.pump_on(out);
     }
 
-    /// Takes the units in `bits` of the program at `first` into slots.
+    /// Takes the units in `bits` of the program at `first` into slots. Until a copy is issued or dropped its source must
+    /// not be erased and written with the same unit again.
+    #[inline(always)]
     #[allow(clippy::too_many_arguments)]
     fn copy_units(
         &mut self,
@@ -154,7 +148,7 @@ impl Ftl {
         let in_page = u64::MAX >> (64 - per_page);
         let program = self.layout.page_in(lane, block, self.layout.program_of(block, first));
         let first_plane = program.planes.0.trailing_zeros();
-        let mut rest = bits;
+        let (mut rest, mut copies) = (bits, 0);
         while rest != 0 {
             let plane = rest.trailing_zeros() / per_page;
             let mut of_page = rest >> (plane * per_page) & in_page;
@@ -167,12 +161,14 @@ impl Ftl {
                 let home = Location::flash(first + plane * per_page + within);
                 let slot = self.copy_unit(units[within as usize], home, page, within, status, out);
                 self.lanes[lane as usize].pending.push(slot);
+                copies += 1;
             }
         }
+        self.blocks.pin_reads(block, copies);
     }
 
     /// Takes `unit`, whose newest copy in flash was read from `home`, into a slot.
-    #[inline]
+    #[inline(always)]
     fn copy_unit(
         &mut self,
         unit: u32,
@@ -215,7 +211,8 @@ impl Ftl {
     }
 
     /// Programs what was read: whole programs, and the rest once nothing more is being read.
-    pub(crate) fn program_pending(&mut self, lane: u32, out: &mut Actions) {
+    #[inline(always)]
+    fn program_pending(&mut self, lane: u32, out: &mut Actions) {
         let whole = self.layout.program_units;
         loop {
             let l = &self.lanes[lane as usize];
@@ -263,4 +260,18 @@ impl Ftl {
         }
         self.lanes[lane as usize].pending.len() != before
     }
+}
+
+/// Which of the planes of a program the units in `bits` lie on.
+fn planes_of(layout: &Layout, planes: PlaneMask, bits: u64) -> PlaneMask {
+    let in_page = u64::MAX >> (64 - layout.page_units);
+    let of_plane = |(i, _): &(u32, u32)| bits >> (i * layout.page_units) & in_page != 0;
+    let concerned = (0..).zip(planes.iter()).filter(of_plane);
+    PlaneMask(concerned.fold(0, |mask, (_, plane)| mask | 1 << plane))
+}
+
+/// How many bits are set. Most programs have few units, and counting bits is no single instruction everywhere.
+#[inline(always)]
+fn ones(bits: u64) -> u32 {
+    if bits < 4 { bits as u32 - (bits as u32 >> 1) } else { bits.count_ones() }
 }

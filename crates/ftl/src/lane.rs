@@ -166,6 +166,7 @@ impl Ftl {
 
     /// Room for copies in `lane`: the last programs of the last block are left to the journal of trims, for which an
     /// erase may wait.
+    #[inline(always)]
     pub(crate) fn copy_room(&mut self, lane: u32) -> Option<Room> {
         let l = &self.lanes[lane as usize];
         if l.free.is_empty() {
@@ -195,7 +196,7 @@ impl Ftl {
     }
 
     /// Room for a program in `lane`; opens a block if need be. `None` if there is none to open.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn room(&mut self, lane: u32, stream: Stream) -> Option<Room> {
         loop {
             let front = match self.lanes[lane as usize].fronts[stream as usize] {
@@ -267,6 +268,7 @@ impl Ftl {
     }
 
     /// A program in `block` is done.
+    #[inline]
     pub(crate) fn written(&mut self, block: u32) {
         if self.blocks.end_write(block) == 0 {
             self.close_if_written(block);

@@ -352,11 +352,21 @@ impl Ftl {
         }
     }
 
+    /// Sequence number that the program `id` goes by. Valid until the program is done.
+    #[inline]
+    pub fn program_sequence(&self, id: OpId) -> u64 {
+        self.operations[id].sequence
+    }
+
     /// What the program `id` writes, a unit after the other. Valid until the program is done.
+    #[inline]
     pub fn program_units(&self, id: OpId) -> impl ExactSizeIterator<Item = ProgramUnit> + '_ {
         self.operations.slots(id)[..self.operations[id].count as usize].iter().map(|slot| match *slot {
             NIL => ProgramUnit { logical: media::NOBODY, buffer: 0, lost: false },
-            s => ProgramUnit { logical: self.slots[s].unit, buffer: s, lost: self.slots[s].lost },
+            s => {
+                let slot = &self.slots[s];
+                ProgramUnit { logical: slot.unit, buffer: s, lost: slot.lost }
+            }
         })
     }
 

@@ -270,22 +270,37 @@ impl Ftl {
     // ---- RAM to flash ----
 
     /// Writes dirty slots to flash as far as the marks, the commands that wait and the free blocks say.
+    #[inline]
     pub(crate) fn destage(&mut self, out: &mut Actions) {
+        self.heed_marks();
+        if !self.host_stalled {
+            self.destage_dirty(out);
+        }
+    }
+
+    /// Above the high mark writing starts, below the low one it stops.
+    #[inline]
+    fn heed_marks(&mut self) {
         let whole = self.layout.program_units;
+        if self.dirty.len >= self.config.buffers.high.max(whole) {
+            self.destaging = true;
+        }
+        if self.dirty.len < whole || self.dirty.len <= self.config.buffers.low {
+            self.destaging = false;
+        }
+    }
+
+    fn destage_dirty(&mut self, out: &mut Actions) {
         loop {
-            if self.dirty.len >= self.config.buffers.high.max(whole) {
-                self.destaging = true;
+            let head = self.dirty.head;
+            if head == NIL || self.slots[head].filling {
+                return;
             }
             // Writes that wait for room wait for programs under way and for data to come; where there is neither, what
             // is dirty must go, however little it is.
             let starved = self.space_queue.0 != NIL && self.moving == 0 && self.reserved == 0;
-            let head_forced = self.dirty.head != NIL && self.slots[self.dirty.head].epoch <= self.force_epoch;
-            let forced = head_forced || starved;
-            if self.dirty.len < whole || self.dirty.len <= self.config.buffers.low {
-                self.destaging = false;
-            }
-            let head = self.dirty.head;
-            if !(forced || self.destaging) || head == NIL || self.slots[head].filling || self.host_stalled {
+            let forced = self.slots[head].epoch <= self.force_epoch || starved;
+            if !(forced || self.destaging) {
                 return;
             }
             let Some(room) = self.host_room() else {
@@ -294,6 +309,7 @@ impl Ftl {
                 return;
             };
             self.program_dirty(room, out);
+            self.heed_marks();
         }
     }
 
@@ -315,7 +331,7 @@ impl Ftl {
     }
 
     /// Issues the program `id`, whose slots are set: from here on its units are at `room`.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn issue_program(&mut self, id: OpId, room: Room, class: Class, out: &mut Actions) {
         let sequence = self.sequence.issue();
         let operation = &mut self.operations[id];
@@ -345,9 +361,11 @@ impl Ftl {
     /// Flash unit that the `i`th unit of a program goes to: planes that cannot be used are left out.
     #[inline]
     pub(crate) fn physical(&self, room: Room, i: u32) -> u32 {
-        if room.units == self.layout.program_units {
-            return room.unit + i;
-        }
+        if room.units == self.layout.program_units { room.unit + i } else { self.physical_beside_holes(room, i) }
+    }
+
+    #[cold]
+    fn physical_beside_holes(&self, room: Room, i: u32) -> u32 {
         let per_page = self.layout.page_units;
         let first = self.layout.page(room.block, room.program).planes.0.trailing_zeros();
         let plane = room.page.planes.iter().nth((i / per_page) as usize).expect("a plane for each page of units");
@@ -356,7 +374,7 @@ impl Ftl {
 
     /// `slot` is in a program at `physical`: the older copy in flash is superseded. The block's count of valid units is
     /// left to the caller.
-    #[inline]
+    #[inline(always)]
     fn settle_slot(&mut self, slot: u32, physical: u32, out: &mut Actions) {
         let s = &mut self.slots[slot];
         let (unit, old, owner) = (s.unit, s.home, s.owner);
@@ -415,6 +433,7 @@ impl Ftl {
         }
     }
 
+    #[inline(always)]
     pub(crate) fn program_done(&mut self, id: OpId, status: Status, out: &mut Actions) {
         if status != Status::Ok {
             self.program_failed(id, out);
@@ -467,7 +486,7 @@ impl Ftl {
         if copies > 0 {
             self.collect(lane, out);
         }
-        self.pump(out);
+        self.pump_on(out);
     }
 
     // ---- what must be durable ----
@@ -494,8 +513,21 @@ impl Ftl {
         self.durable.push_back(Durable { tag, epoch: self.epoch, seal: None, trims });
     }
 
+    /// As [`pump`](Self::pump), after the end of an operation that made nothing dirty.
+    #[inline(always)]
+    pub(crate) fn pump_on(&mut self, out: &mut Actions) {
+        let destages = self.dirty.head != NIL && !self.host_stalled;
+        let waits = !self.short_lanes.is_empty() || !self.map_wanted.is_empty() || !self.durable.is_empty();
+        let erases = self.sequence.oldest() > self.empty_after || self.journal.is_wanted();
+        let stuck = (self.host_stalled || self.retries > 0) && self.operations.active() <= self.retries;
+        if destages || waits || erases || stuck {
+            self.pump(out);
+        }
+    }
+
     /// After anything that may let writing go on: writes dirty data, erases the blocks whose data is superseded for
     /// good, ends the commands whose data is durable.
+    #[inline(never)]
     pub(crate) fn pump(&mut self, out: &mut Actions) {
         if self.dirty.head != NIL {
             self.destage(out);

@@ -3,39 +3,37 @@
 
 use std::collections::VecDeque;
 
-use ftl::{Actions, Delivery, Ftl};
-use media::{Action, Op, OpId, ProgramOp, Request, Status, Tag};
+use ftl::{Actions, Delivery, Ftl, ProgramUnit};
+use media::{Action, Op, OpId, PageAddr, Request, Status, Tag};
 use nand::{Store, TagBuffers, UnitWrite};
 use sim::Time;
 
-/// Puts what the program `op` of `ftl` holds into `store`. `scratch` spares an allocation.
-#[inline]
-pub fn apply_program(ftl: &Ftl, store: &mut Store, op: &ProgramOp, scratch: &mut Vec<UnitWrite>) {
-    scratch.clear();
+/// Puts what the program `id` of `ftl` holds into `page` of `store`.
+#[inline(always)]
+pub fn apply_program(ftl: &Ftl, store: &mut Store, id: OpId, page: PageAddr, slc: bool) {
     let user_units = ftl.user_units();
     let mut notes = false;
-    for unit in ftl.program_units(op.id) {
-        notes |= unit.logical >= user_units && unit.logical != media::NOBODY;
-        scratch.push(UnitWrite { logical: unit.logical, buffer: unit.buffer, lost: unit.lost });
-    }
-    store.program(op.page, op.sequence, op.slc, scratch);
+    let units = ftl.program_units(id).map(|ProgramUnit { logical, buffer, lost }| {
+        notes |= logical >= user_units && logical != media::NOBODY;
+        UnitWrite { logical, buffer, lost }
+    });
+    store.program(page, ftl.program_sequence(id), slc, units);
     if notes {
-        note_units(ftl, store, op, scratch);
+        note_units(ftl, store, id, page);
     }
 }
 
 /// The layer's own units bring their content along.
 #[cold]
-fn note_units(ftl: &Ftl, store: &mut Store, op: &ProgramOp, units: &[UnitWrite]) {
-    let per_page = store.geometry().units_per_page() as usize;
-    for (plane, units) in op.page.planes.iter().zip(units.chunks(per_page)) {
-        for (within, unit) in units.iter().enumerate() {
-            if unit.logical == media::NOBODY {
-                continue;
-            }
-            if let Some(note) = ftl.note(unit.logical) {
-                store.set_note(op.page, plane, within as u32, note);
-            }
+fn note_units(ftl: &Ftl, store: &mut Store, id: OpId, page: PageAddr) {
+    let per_page = store.geometry().units_per_page();
+    for (at, unit) in (0..).zip(ftl.program_units(id)) {
+        if unit.logical == media::NOBODY {
+            continue;
+        }
+        if let Some(note) = ftl.note(unit.logical) {
+            let plane = page.planes.iter().nth((at / per_page) as usize).expect("a plane for each page of units");
+            store.set_note(page, plane, at % per_page, note);
         }
     }
 }
@@ -47,7 +45,6 @@ pub struct Fast<'a> {
     out: Actions,
     data: TagBuffers,
     pending: VecDeque<Action>,
-    units: Vec<UnitWrite>,
 }
 
 const TAG: Tag = Tag(0);
@@ -56,7 +53,7 @@ impl<'a> Fast<'a> {
     /// Drives `ftl` over `store`.
     pub fn new(ftl: &'a mut Ftl, store: &'a mut Store) -> Fast<'a> {
         let data = TagBuffers::new(store.payload());
-        Fast { ftl, store, out: Actions::default(), data, pending: VecDeque::new(), units: Vec::new() }
+        Fast { ftl, store, out: Actions::default(), data, pending: VecDeque::new() }
     }
 
     /// The translation layer.
@@ -107,7 +104,7 @@ impl<'a> Fast<'a> {
         };
         match action {
             Action::Program(op) => {
-                apply_program(self.ftl, self.store, &op, &mut self.units);
+                apply_program(self.ftl, self.store, op.id, op.page, op.slc);
                 done(self.ftl, self.store, op.id);
             }
             Action::Erase(op) => {

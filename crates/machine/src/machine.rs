@@ -1,8 +1,8 @@
 //! A composed machine in virtual time: one flat event loop over its parts.
 
 use ftl::{Actions, Delivery, Ftl};
-use media::{Action, EraseOp, Op, OpId, ProgramOp, Request, Status, Tag};
-use nand::{Done, Nand, PayloadKind, Store, TagBuffers, UnitWrite};
+use media::{Action, Op, OpId, Request, Status, Tag};
+use nand::{Done, Nand, PayloadKind, TagBuffers};
 use sim::{EventQueue, Lane, Schedule, Streams, Time, Timeline, Track};
 
 use crate::compose::Parts;
@@ -129,24 +129,14 @@ pub struct Machine {
     data: TagBuffers,
     out: Actions,
     outputs: Vec<front::Output>,
-    pending: Pending,
+    /// To be answered: on flash, what is done is durable.
+    barriers: Vec<OpId>,
     timer: Time,
     /// With payload kept: what every sector must read.
     checker: Option<Checker>,
     /// With a timeline kept: the queues on it.
     queue_tracks: Option<Box<QueueTracks>>,
     events: u64,
-}
-
-/// What has been asked of the flash beside reads, by operation.
-#[derive(Default)]
-struct Pending {
-    programs: Vec<Option<ProgramOp>>,
-    erases: Vec<Option<EraseOp>>,
-    /// To be answered: on flash, what is done is durable.
-    barriers: Vec<OpId>,
-    /// For one program: what it writes.
-    units: Vec<UnitWrite>,
 }
 
 /// The queue and the timeline: what the parts see of the world.
@@ -206,7 +196,7 @@ impl Machine {
             nand,
             out: Actions::default(),
             outputs: Vec::new(),
-            pending: Pending::default(),
+            barriers: Vec::new(),
             timer: Time::MAX,
             queue_tracks: None,
             events: 0,
@@ -312,6 +302,7 @@ impl Machine {
                 Kind::Transfer => self.flash_event(now, nand::Event::Transfer(low)),
                 Kind::Wake => self.flash_event(now, nand::Event::Wake(low)),
                 Kind::Ended => self.front_event(now, front::Event::Device(device::Event::Ended(low)), completions),
+                Kind::Arrived => self.front_event(now, front::Event::Device(device::Event::Arrived(low)), completions),
                 _ => {
                     self.other_event(now, event, completions);
                     if !completions.is_empty() {
@@ -330,6 +321,10 @@ impl Machine {
                 completions.push(Completion { io, status, submitted, at: now });
             }
             Some(front::Output::Command { tag, io, request }) => self.command(now, tag, io, &request),
+            Some(front::Output::Arrived { tag }) if self.outputs.is_empty() => {
+                self.arrived(now, tag);
+                self.perform(now);
+            }
             Some(output) => self.outputs.push(output),
             None => {}
         }
@@ -402,12 +397,7 @@ impl Machine {
                     let read = self.ftl.command(now, tag, &request, &mut self.out);
                     self.out.actions.extend(read.map(Action::Read));
                 }
-                front::Output::Arrived { tag } => {
-                    if let Some(checker) = &mut self.checker {
-                        checker.arrived(tag, self.data.data(tag));
-                    }
-                    self.ftl.arrived(now, tag, &mut self.out);
-                }
+                front::Output::Arrived { tag } => self.arrived(now, tag),
                 front::Output::HostMemory { id } => self.ftl_done(OpId(id)),
             }
         }
@@ -415,6 +405,15 @@ impl Machine {
         if asked {
             self.perform(now);
         }
+    }
+
+    /// The data of a write are in the controller.
+    #[inline(always)]
+    fn arrived(&mut self, now: Time, tag: Tag) {
+        if let Some(checker) = &mut self.checker {
+            checker.arrived(tag, self.data.data(tag));
+        }
+        self.ftl.arrived(now, tag, &mut self.out);
     }
 
     /// With payload kept, a command's data are made or awaited.
@@ -431,7 +430,7 @@ impl Machine {
     fn flash_done(&mut self, now: Time, done: Done) {
         let Done { id, status, kind } = done;
         if kind != nand::Kind::Read {
-            self.pending.ended(id, status, kind, &self.ftl, self.nand.store_mut());
+            self.write_ended(done);
         }
         let Some(delivery) = self.ftl.done(id, status, self.nand.store(), &mut self.out) else {
             return self.perform(now);
@@ -447,6 +446,20 @@ impl Machine {
                 self.check_end(tag, status);
             }
             None => self.front.data(now, tag, bytes, view),
+        }
+    }
+
+    /// A program or an erase has ended: what it did is done to the contents.
+    #[inline(always)]
+    fn write_ended(&mut self, done: Done) {
+        let Done { id, status, kind } = done;
+        let (page, slc) = self.nand.place_of(id);
+        let store = self.nand.store_mut();
+        match (kind, status) {
+            (nand::Kind::Program, Status::Ok) => crate::fast::apply_program(&self.ftl, store, id, page, slc),
+            (nand::Kind::Program, _) => store.tear(page, slc),
+            (_, Status::Ok) => store.erase(page.block()),
+            _ => store.tear_erase(page.block()),
         }
     }
 
@@ -467,9 +480,22 @@ impl Machine {
         }
     }
 
-    /// Performs what the translation layer wants.
-    #[inline(never)]
+    /// Performs what the translation layer wants, and sets its timer.
+    #[inline(always)]
     fn perform(&mut self, now: Time) {
+        if !(self.out.actions.is_empty() && self.out.moves.is_empty()) {
+            self.perform_actions(now);
+        }
+        if self.timer == Time::MAX
+            && let Some(at) = self.ftl.next_timer()
+        {
+            self.timer = at.max(now);
+            self.world.queue.push(TIMER, self.timer, Event::default());
+        }
+    }
+
+    #[inline(never)]
+    fn perform_actions(&mut self, now: Time) {
         loop {
             for movement in self.out.moves.drain(..) {
                 self.nand.store_mut().apply(&movement, &mut self.data);
@@ -485,77 +511,37 @@ impl Machine {
                         self.front.complete(now, *tag, *status, &mut FrontView(&mut self.world));
                         self.check_end(*tag, *status);
                     }
-                    other => self.pending.act(now, other, &mut self.nand, &mut self.front, &mut self.world),
+                    Action::Program(op) => self.nand.submit_program(now, *op, &mut NandView(&mut self.world)),
+                    Action::Ready { tag } => self.front.ready(now, *tag, &mut FrontView(&mut self.world)),
+                    other => self.other_action(now, other),
                 }
             }
             actions.clear();
             self.out.actions = actions;
-            if self.pending.barriers.is_empty() {
+            if self.barriers.is_empty() {
                 break;
             }
-            for id in std::mem::take(&mut self.pending.barriers) {
+            for id in std::mem::take(&mut self.barriers) {
                 self.ftl_done(id);
             }
         }
-        if self.timer == Time::MAX
-            && let Some(at) = self.ftl.next_timer()
-        {
-            self.timer = at.max(now);
-            self.world.queue.push(TIMER, self.timer, Event::default());
-        }
     }
-}
 
-impl Pending {
-    /// The actions that no read has.
+    /// The rare actions.
     #[inline(never)]
-    fn act(&mut self, now: Time, action: &Action, nand: &mut Nand, front: &mut Front, world: &mut World) {
+    fn other_action(&mut self, now: Time, action: &Action) {
         match *action {
-            Action::Program(op) => {
-                remember(&mut self.programs, op.id, op);
-                nand.submit_program(now, op, &mut NandView(world));
-            }
-            Action::Erase(op) => {
-                remember(&mut self.erases, op.id, op);
-                nand.submit_erase(now, op, &mut NandView(world));
-            }
-            Action::Retire(block) => nand.store_mut().mark_bad(block),
+            Action::Erase(op) => self.nand.submit_erase(now, op, &mut NandView(&mut self.world)),
+            Action::Retire(block) => self.nand.store_mut().mark_bad(block),
             Action::Barrier(id) => self.barriers.push(id),
             Action::MapFetch { id, bytes, store } => {
-                front.host_memory(now, bytes, store, id.0, &mut FrontView(world));
+                self.front.host_memory(now, bytes, store, id.0, &mut FrontView(&mut self.world));
             }
-            Action::Ready { tag } => front.ready(now, tag, &mut FrontView(world)),
-            Action::Read(_) | Action::Data { .. } | Action::Complete { .. } => {
-                unreachable!("{action:?} is performed on the spot")
-            }
+            Action::Read(_)
+            | Action::Program(_)
+            | Action::Ready { .. }
+            | Action::Data { .. }
+            | Action::Complete { .. } => unreachable!("{action:?} is performed on the spot"),
         }
     }
-
-    /// A program or an erase has ended: what it did is done to the contents.
-    #[inline(never)]
-    fn ended(&mut self, id: OpId, status: Status, kind: nand::Kind, ftl: &Ftl, store: &mut Store) {
-        if kind == nand::Kind::Erase {
-            let op = self.erases[id.0 as usize].take().expect("an erase under way");
-            match status {
-                Status::Ok => store.erase(op.block),
-                _ => store.tear_erase(op.block),
-            }
-            return;
-        }
-        let op = self.programs[id.0 as usize].take().expect("a program under way");
-        match status {
-            Status::Ok => crate::fast::apply_program(ftl, store, &op, &mut self.units),
-            _ => store.tear(op.page, op.slc),
-        }
-    }
-}
-
-#[inline]
-fn remember<T>(table: &mut Vec<Option<T>>, id: OpId, op: T) {
-    let at = id.0 as usize;
-    if at >= table.len() {
-        table.resize_with(at + 1, || None);
-    }
-    debug_assert!(table[at].is_none(), "operation {at} is under way twice");
-    table[at] = Some(op);
 }

@@ -5,7 +5,7 @@ use ftl::{Ftl, MountReport};
 use media::{Action, OpId, Status};
 use sim::{EventQueue, Streams, Time};
 
-use super::{Event, Machine, NandView, Pending, TIMER};
+use super::{Event, Machine, NandView, TIMER};
 use crate::compose::Parts;
 
 /// What a power cut came to.
@@ -41,7 +41,7 @@ impl Machine {
         self.out.actions.clear();
         self.out.moves.clear();
         self.outputs.clear();
-        self.pending = Pending::default();
+        self.barriers.clear();
         if let Some(checker) = &mut self.checker {
             checker.power_cut();
         }
@@ -68,14 +68,12 @@ impl Machine {
                 Some((now, event)) => {
                     // Nobody is there to see what host, link and front end would have done next.
                     if let Some(event) = event.of_flash() {
-                        if let Some(nand::Done { id, status, kind }) =
-                            self.nand.handle(now, event, &mut NandView(&mut self.world))
-                        {
-                            if kind != nand::Kind::Read {
-                                self.pending.ended(id, status, kind, &self.ftl, self.nand.store_mut());
+                        if let Some(done) = self.nand.handle(now, event, &mut NandView(&mut self.world)) {
+                            if done.kind != nand::Kind::Read {
+                                self.write_ended(done);
                             }
                             // Data that the host asked for goes nowhere.
-                            self.ftl.done(id, status, self.nand.store(), &mut self.out);
+                            self.ftl.done(done.id, done.status, self.nand.store(), &mut self.out);
                         }
                         self.perform_alone();
                     }
@@ -104,9 +102,8 @@ impl Machine {
             for action in std::mem::take(&mut self.out.actions) {
                 match action {
                     Action::Read(op) => self.nand.submit_read(now, op, &mut NandView(&mut self.world)),
-                    Action::Program(_) | Action::Erase(_) | Action::Retire(_) => {
-                        self.pending.act(now, &action, &mut self.nand, &mut self.front, &mut self.world);
-                    }
+                    Action::Program(op) => self.nand.submit_program(now, op, &mut NandView(&mut self.world)),
+                    Action::Erase(_) | Action::Retire(_) => self.other_action(now, &action),
                     Action::Barrier(id) | Action::MapFetch { id, .. } => answers.push(id),
                     Action::Ready { .. } | Action::Data { .. } | Action::Complete { .. } => {}
                 }

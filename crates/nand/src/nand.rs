@@ -240,6 +240,14 @@ impl Nand {
         alone
     }
 
+    /// Where the operation `id` works, and whether in SLC mode; of one that ended, where it worked, until `id` is used
+    /// again.
+    #[inline]
+    pub fn place_of(&self, id: OpId) -> (PageAddr, bool) {
+        let op = &self.ops[id.0];
+        (op.address(), op.slc)
+    }
+
     /// An event has come. Returns the operation that ends with it, if one does.
     #[inline(always)]
     pub fn handle<S: Schedule<Event>>(&mut self, now: Time, event: Event, s: &mut S) -> Option<Done> {

@@ -13,6 +13,8 @@ mod rare;
 mod slots;
 mod view;
 
+use std::borrow::Borrow;
+
 use media::{BlockAddr, Geometry, PageAddr};
 
 pub use image::{IMAGE_VERSION, ImageError};
@@ -60,6 +62,8 @@ const NOTED: u32 = 64;
 const FLAGS: u32 = 0xff;
 const PAGE: u32 = 1 << 8;
 
+const TOO_FEW: &str = "too few units for a program";
+
 /// The step of a page, where any order is allowed, whose sequence is in the side table.
 const FAR: u16 = u16::MAX;
 
@@ -74,12 +78,14 @@ pub struct Store {
     /// Blocks of a plane, and of a die.
     plane_blocks: usize,
     die_blocks: usize,
-    /// Pages of a block behind its first, if they are programmed in order.
+    /// Pages of a block behind its first, if they are programmed in order and no payload is kept.
     quick_pages: u32,
     kind: PayloadKind,
     /// Bytes of a unit's payload; 0 where none is kept.
     unit_payload: usize,
     buffers: Vec<u8>,
+    /// For one program: what it writes.
+    programmed: Vec<UnitWrite>,
     /// Reads of each block since its erase; empty where nobody counts them.
     disturb: Vec<u32>,
     clock_s: u32,
@@ -103,6 +109,7 @@ impl Store {
         let unit_payload = sectors * kind.sector_bytes();
         assert!(unit_payload == 0 || sectors <= 64, "payload of units above 32 KiB");
         let blocks = geometry.all_dies() as usize * geometry.planes as usize * geometry.blocks as usize;
+        let quick = order == Order::InOrder && unit_payload == 0 && geometry.units_per_page() <= 64;
         Store {
             geometry: *geometry,
             order,
@@ -112,10 +119,11 @@ impl Store {
             units_per_page: geometry.units_per_page() as usize,
             plane_blocks: geometry.blocks as usize,
             die_blocks: geometry.blocks as usize * geometry.planes as usize,
-            quick_pages: if order == Order::InOrder { geometry.pages - 1 } else { 0 },
+            quick_pages: if quick { geometry.pages - 1 } else { 0 },
             kind,
             unit_payload,
             buffers: vec![0; buffers as usize * unit_payload],
+            programmed: Vec::new(),
             disturb: Vec::new(),
             clock_s: 0,
             any_torn: false,
@@ -160,31 +168,41 @@ impl Store {
     /// # Panics
     /// If the page is not erased, out of order, in a bad block or in one whose erase was torn; if `slc` differs from
     /// the block's earlier programs; if the units are too few or too many.
-    #[inline]
-    pub fn program(&mut self, page: PageAddr, sequence: u64, slc: bool, units: &[UnitWrite]) {
+    #[inline(always)]
+    pub fn program<U: Borrow<UnitWrite>>(
+        &mut self,
+        page: PageAddr,
+        sequence: u64,
+        slc: bool,
+        units: impl IntoIterator<Item = U>,
+    ) {
         let first = page.die as usize * self.die_blocks + page.block as usize;
         let slc = u32::from(slc) * SLC;
-        let (mut rest, mut planes) = (units, page.planes.0);
+        let (mut units, mut planes) = (units.into_iter().map(|unit| *unit.borrow()), page.planes.0);
         while planes != 0 {
             let block = first + planes.trailing_zeros() as usize * self.plane_blocks;
             planes &= planes - 1;
-            let Some((mine, more)) = rest.split_at_checked(self.units_per_page) else { break };
-            rest = more;
-            self.program_plane(block, page.page, sequence, slc, mine);
+            self.program_plane(block, page.page, sequence, slc, &mut units);
         }
-        assert!(planes == 0 && rest.is_empty(), "{} units for {page:?}", units.len());
+        assert!(units.next().is_none(), "too many units for a program");
     }
 
     #[inline(always)]
-    fn program_plane(&mut self, block: usize, page: u32, sequence: u64, slc: u32, units: &[UnitWrite]) {
+    fn program_plane(
+        &mut self,
+        block: usize,
+        page: u32,
+        sequence: u64,
+        slc: u32,
+        units: &mut impl Iterator<Item = UnitWrite>,
+    ) {
         let entry = &mut self.blocks[block];
         // Two comparisons say: a page behind the first, the next one, same mode, neither bad nor torn by an erase.
         let next = entry[STATE] & !(TORN | LOST | LONG | NOTED) == (page * PAGE) | slc;
         if page.wrapping_sub(1) >= self.quick_pages || !next {
             return self.program_slowly(block, page, sequence, slc, units);
         }
-        let slot = entry[SLOT];
-        let (record, at) = self.slots.record_of(slot, page);
+        let (record, at) = self.slots.record_of(entry[SLOT], page);
         // A page keeps its distance from the block's anchor, an earlier sequence; one too far away is the next anchor.
         let anchor = anchor(record);
         let distance = sequence.wrapping_sub(anchor);
@@ -194,26 +212,56 @@ impl Store {
         }
         entry[STATE] += PAGE;
         set_step(record, page, distance as u16);
-        let mut lost = false;
-        for (to, unit) in record[at..][..units.len()].iter_mut().zip(units) {
+        let (mut lost, mut bit) = (0, 1u64);
+        for to in &mut record[at..][..self.units_per_page] {
+            let unit = units.next().expect(TOO_FEW);
             *to = unit.logical;
-            lost |= unit.lost;
+            lost |= if unit.lost { bit } else { 0 };
+            bit <<= 1;
         }
-        if lost | (self.unit_payload != 0) {
-            self.program_more(block, slot, page, units);
+        if lost != 0 {
+            self.note_lost(block, page, lost);
         }
     }
 
-    /// The first page of a block, one far from its anchor, any page where any order is allowed.
-    #[cold]
-    fn program_slowly(&mut self, block: usize, page: u32, sequence: u64, slc: u32, units: &[UnitWrite]) {
+    /// The first page of a block, one far from its anchor, any page where any order is allowed or payload is kept.
+    #[inline(never)]
+    fn program_slowly(
+        &mut self,
+        block: usize,
+        page: u32,
+        sequence: u64,
+        slc: u32,
+        units: &mut impl Iterator<Item = UnitWrite>,
+    ) {
         self.take_page(block, page, sequence, slc);
         let slot = self.blocks[block][SLOT];
-        let at = self.slots.units_at(page);
-        for (to, unit) in self.slots.record_mut(slot)[at..].iter_mut().zip(units) {
+        let mut programmed = std::mem::take(&mut self.programmed);
+        programmed.extend(units.take(self.units_per_page));
+        assert_eq!(programmed.len(), self.units_per_page, "{TOO_FEW}");
+        let (record, at) = self.slots.record_of(slot, page);
+        for (to, unit) in record[at..].iter_mut().zip(&programmed) {
             *to = unit.logical;
         }
-        self.program_more(block, slot, page, units);
+        for (unit, _) in (0..).zip(&programmed).filter(|(_, u)| u.lost) {
+            self.any_lost = true;
+            self.note_rare(block, LOST, page, What::Lost(unit));
+        }
+        if self.unit_payload != 0 {
+            self.program_payload(slot, page, &programmed);
+        }
+        programmed.clear();
+        self.programmed = programmed;
+    }
+
+    /// The units of a page whose bits are in `lost` were programmed as lost.
+    #[cold]
+    fn note_lost(&mut self, block: usize, page: u32, mut lost: u64) {
+        self.any_lost = true;
+        while lost != 0 {
+            self.note_rare(block, LOST, page, What::Lost(lost.trailing_zeros()));
+            lost &= lost - 1;
+        }
     }
 
     /// Checks the rules for a program of `page`, counts it and keeps its sequence.
@@ -269,18 +317,6 @@ impl Store {
         }
         if let Some(what) = what {
             self.note_rare(block, LONG, page, what);
-        }
-    }
-
-    /// What few programs have besides logical numbers.
-    #[inline(never)]
-    fn program_more(&mut self, block: usize, slot: u32, page: u32, units: &[UnitWrite]) {
-        for (unit, _) in (0..).zip(units).filter(|(_, u)| u.lost) {
-            self.any_lost = true;
-            self.note_rare(block, LOST, page, What::Lost(unit));
-        }
-        if self.unit_payload != 0 {
-            self.program_payload(slot, page, units);
         }
     }
 

@@ -131,7 +131,8 @@ impl Slots {
     /// The logical numbers of a page.
     #[inline]
     pub(super) fn spare(&self, slot: u32, page: u32) -> &[u32] {
-        &self.record(slot)[self.units_at(page)..][..self.units_per_page]
+        let (chunk, number) = self.place(slot);
+        &self.chunks[chunk].words[number * self.words + self.units_at(page)..][..self.units_per_page]
     }
 
     /// Words of the steps and units of the first `pages` pages: (steps, units).

@@ -218,12 +218,17 @@ impl Flash for Store {
     /// If the page is erased.
     #[inline]
     fn logical(&self, page: PageAddr, plane: u32) -> &[u32] {
-        let block = self.geometry.block_index(page, plane);
-        assert!(self.is_programmed(block, page.page), "spare area of {page:?}, which is erased");
-        if !self.can_be_read(block, page.page) {
-            return &[];
+        let block = self.first_block(page.block()) + plane as usize * self.plane_blocks;
+        let [slot, _, state] = self.blocks[block];
+        // Nothing torn in the block, and every page before this one programmed.
+        let plain = state & (TORN | ERASE_TORN) == 0 && state / PAGE > page.page && self.order == Order::InOrder;
+        if !plain {
+            assert!(self.is_programmed(block, page.page), "spare area of {page:?}, which is erased");
+            if !self.can_be_read(block, page.page) {
+                return &[];
+            }
         }
-        self.slots.spare(self.blocks[block][SLOT], page.page)
+        self.slots.spare(slot, page.page)
     }
 
     /// # Panics
