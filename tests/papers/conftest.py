@@ -102,7 +102,7 @@ channel_busy = 'nandram.busy["flash channel 0"]'
 
 [runs.reads]
 system = "drive.toml"
-set = { "flash.program" = "600us" }
+set = { "flash.program" = "600us", "flash.cache_read" = false, "flash.ecc" = { codeword = "2KiB" } }
 grid = { depth = [1, 2, 8] }
 precondition = "fill"
 job = """

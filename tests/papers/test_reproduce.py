@@ -13,6 +13,8 @@ import nandram
 from nandram import simulate
 from nandram.cli import main
 
+CHANGES_MADE = {"flash.program": "600us", "flash.cache_read": False, "flash.ecc": {"codeword": "2KiB"}}
+"""What the experiment changes of the drive."""
 KEYS = ["id", "paper", "ours", "unit", "deviation", "verdict", "rests_on"]
 ROW = {
     "type": "object",
@@ -88,12 +90,12 @@ def test_a_row_a_claim(tiny: Path) -> None:
         "tiny.lifetime": "not-comparable",
         "tiny.noise": "not-comparable",
     }
-    one = nandram.run("drive.toml", _job(depth=1), precondition="fill", set={"flash.program": "600us"}, cache=None)
+    one = nandram.run("drive.toml", _job(depth=1), precondition="fill", set=CHANGES_MADE, cache=None)
     row = found["tiny.read_us"]
     assert row.ours == pytest.approx(one.latency_mean_ns / 1000)
     assert row.ours is not None
     assert row.deviation == row.ours / 60 - 1
-    eight = nandram.run("drive.toml", _job(depth=8), precondition="fill", set={"flash.program": "600us"}, cache=None)
+    eight = nandram.run("drive.toml", _job(depth=8), precondition="fill", set=CHANGES_MADE, cache=None)
     assert found["tiny.gain"].ours == pytest.approx(eight.iops / one.iops)
     assert found["tiny.gain.range"].deviation == 0
     assert found["tiny.busy"].ours == eight.inside["busy"]["flash channel 0"]
@@ -123,7 +125,7 @@ def test_what_a_row_rests_on(tiny: Path) -> None:
     assert rests_on.fitted_to == ("tiny.read.fitted",)
     assert {**system, "key": "flash.program", "value": '"600us"'} in rests_on.set
     everything = (*rests_on.given, *rests_on.assumed, *rests_on.calibrated, *rests_on.set)
-    settings = nandram.run("drive.toml", _job(1), set={"flash.program": "600us"}, cache=None).manifest["settings"]
+    settings = nandram.run("drive.toml", _job(1), set=CHANGES_MADE, cache=None).manifest["settings"]
     changed = {key for key, setting in settings.items() if setting["set_by"] != "default"} - {"title"}
     assert sorted(each["key"] for each in everything) == sorted(changed)
 
@@ -239,10 +241,9 @@ def test_output(tiny: Path) -> None:
         manifest = json.loads((folder / "manifest.json").read_text())
         # What was written is what ran: it gives the same again.
         again = nandram.run(
-            manifest["system"],
+            nandram.System(manifest["system"], tuple(manifest["changes"])),
             folder / workload,
             seed=manifest["seed"],
-            set=dict(each.split("=") for each in manifest["changes"]),
             precondition=manifest["options"]["precondition"],
             replay=None if run != "traced" else manifest["options"]["replay"],
             cache=None,

@@ -247,7 +247,7 @@ def _point(run: Run, place: dict[str, Coordinate], seed: int, used: set[str]) ->
     if run.folder is not None and (system.endswith(".toml") or "/" in system):
         system = str(run.folder / system)
     sets = table.table("set")
-    changes = {key: filled(sets, key, sets.take(key, "a value", object)) for key in sets.values}
+    changes = {key: filled(sets, key, value) for key, value in sets.values.items()}
     options: dict[str, Any] = {"seed": seed}
     for option in _OPTIONS:
         if option in table.values:
