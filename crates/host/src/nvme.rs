@@ -240,10 +240,7 @@ impl Nvme {
         let core = self.cores.of(job);
         let queue = if self.shared { (usize::from(core) % self.pairs.len()) as u16 } else { core };
         let pair = &mut self.pairs[queue as usize];
-        if pair.waiting.first().is_none()
-            && self.requests.is_whole(&request)
-            && pair.free != NONE
-        {
+        if pair.waiting.first().is_none() && self.requests.is_whole(&request) && pair.free != NONE {
             let (at, prompt) = self.run(now, core, s);
             let (status, state) = (Status::Ok, State::Whole);
             let command = Command { request, submitted: at, io, core, next: NONE, status, state };

@@ -92,7 +92,10 @@ fn queues_are_what_is_in_them() {
         let commands = of("controller", "commands");
         assert_eq!(commands.iter().map(|step| step.1).max(), Some(u64::from(DEPTH)), "{link}");
         for die in 0..4 {
-            assert!(of("flash dies", &format!("queue of die {die}")).iter().any(|step| step.1 > 1), "{link}: die {die}");
+            assert!(
+                of("flash dies", &format!("queue of die {die}")).iter().any(|step| step.1 > 1),
+                "{link}: die {die}"
+            );
         }
         // A command is in a slot longer than in the device, and a request is outstanding longer than in a slot.
         let slots = of("host", host);

@@ -143,7 +143,7 @@ fn a_worn_old_much_read_block_needs_retries() {
         w.nand.store_mut().set_erases(0, 0, 0, erases);
         let units = [nand::UnitWrite { logical: 0, buffer: 0, lost: false }];
         for n in 0..6 {
-            w.nand.store_mut().program(page(0, 1, 0, n), 1, false, &units);
+            w.nand.store_mut().program(page(0, 1, 0, n), 1, false, units);
         }
         for _ in 0..100 {
             let now = w.queue.0.now();

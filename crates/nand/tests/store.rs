@@ -283,7 +283,7 @@ fn every_movement_moves_what_it_says() {
     let page = one(0, 0, 0, 0);
     let units =
         [UnitWrite { logical: 7, buffer: 1, lost: false }, UnitWrite { logical: NOBODY, buffer: 9, lost: false }];
-    store.program(page, 1, false, &units);
+    store.program(page, 1, false, units);
     store.buffer_mut(1).fill(0xff);
     store.apply(&Move::FlashToBuffer { page, unit: 0, buffer: 1, keep: 0b0101 }, &mut host);
     let all = u64::MAX;
@@ -308,7 +308,7 @@ fn any_damage_to_an_image_is_found() {
     let mut store = Store::new(&GEOMETRY, PayloadKind::Stamp, Order::InOrder, BUFFERS);
     let unit = UnitWrite { logical: 5, buffer: 0, lost: true };
     for page in 0..3u32 {
-        store.program(one(1, 1, 2, page), u64::from(page) * 100_000, true, &[unit; 2]);
+        store.program(one(1, 1, 2, page), u64::from(page) * 100_000, true, [unit; 2]);
     }
     store.set_note(one(1, 1, 2, 1), 1, 0, b"trimmed");
     store.tear(one(1, 1, 2, 3), true);
@@ -354,7 +354,7 @@ fn half_a_terabyte_written_whole_costs_680_megabytes() {
         for page in 0..geometry.pages {
             for die in 0..64 {
                 sequence += 1;
-                store.program(PageAddr { die, planes: PlaneMask(3), block, page }, sequence, false, &[unit; 4]);
+                store.program(PageAddr { die, planes: PlaneMask(3), block, page }, sequence, false, [unit; 4]);
             }
         }
     }
@@ -366,7 +366,7 @@ fn half_a_terabyte_written_whole_costs_680_megabytes() {
         }
     }
     for die in 0..64 {
-        store.program(PageAddr { die, planes: PlaneMask(3), block: 9, page: 0 }, sequence, false, &[unit; 4]);
+        store.program(PageAddr { die, planes: PlaneMask(3), block: 9, page: 0 }, sequence, false, [unit; 4]);
     }
     assert_eq!(store.bytes_held() * 16, whole, "an erased block's room is used again");
 }
@@ -401,7 +401,7 @@ mod rules {
 
     fn program(store: &mut Store, page: u32, sequence: u64) {
         let unit = UnitWrite { logical: 0, buffer: 0, lost: false };
-        store.program(one(0, 0, 0, page), sequence, false, &[unit; 2]);
+        store.program(one(0, 0, 0, page), sequence, false, [unit; 2]);
     }
 
     fn block() -> BlockAddr {
