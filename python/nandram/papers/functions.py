@@ -159,6 +159,14 @@ def knee(series: Any, over: str | None = None, within: float = 0.02) -> Any:
     return _line(series, over, reduce)
 
 
+def coordinate(series: Any, over: str | None = None) -> Any:
+    """The coordinates of a series along an axis, as a series."""
+    _line(series, over, lambda _, line: line)
+    assert isinstance(series, Grid)
+    name = over if over is not None else next(iter(series.axes))
+    return Grid({name: series.axes[name]}, {(each,): each for each in series.axes[name]})
+
+
 def argmax(series: Any, over: str | None = None) -> Any:
     """The first coordinate at which a series is greatest."""
     return _line(series, over, lambda coordinates, line: coordinates[line.index(max(_numbers(line)))])
@@ -175,6 +183,7 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {
     "any": any_,
     "argmax": argmax,
     "argmin": argmin,
+    "coordinate": coordinate,
     "falling": falling,
     "knee": knee,
     "max": max_,
