@@ -234,6 +234,12 @@ def _with(tiny: Path, old: str, new: str) -> str:
 def test_output(tiny: Path) -> None:
     found = nandram.reproduce(str(tiny), output="out", cache=None)
     assert Path("out/claims.json").read_text() == found.json
+    values = json.loads(Path("out/values.json").read_text())
+    # `one` is a run, and no figure.
+    assert list(values["tiny"]) == ["gain"]
+    assert [point["depth"] for point in values["tiny"]["gain"]] == [1, 2, 8]
+    assert values["tiny"]["gain"][2]["value"] == found["tiny.gain"].ours
+    assert found.values == values
     for run in ("reads,depth=1", "reads,depth=2", "reads,depth=8", "traced"):
         folder = Path("out/runs/tiny", run)
         workload = "trace.iolog" if run == "traced" else "job.fio"

@@ -28,7 +28,9 @@ def reproduce(
     check: Annotated[bool, typer.Option("--check", help="Exit with 1 if a claim is missed.")] = False,
     output: Annotated[
         Path | None,
-        typer.Option("--output", "-o", metavar="DIR", help="Write claims.json and every run's results there."),
+        typer.Option(
+            "--output", "-o", metavar="DIR", help="Write claims.json, values.json and every run's results there."
+        ),
     ] = None,
     jobs: Annotated[str | None, typer.Option(metavar="N", help="Runs at a time. [default: one a processor]")] = None,
     cache: Annotated[

@@ -27,6 +27,9 @@ class Reproduction:
     rows: "tuple[Row, ...]"
     titles: dict[str, str]
     """The papers' titles, by their short names, in order."""
+    values: dict[str, dict[str, Any]]
+    """By paper, the figures that its experiment names, as far as their runs were made: a number, a text or a truth
+    value; of a sweep a list with a dictionary for each point, its coordinates and its ``value``."""
     quick: bool
     """Whether the runs were the short ones."""
 
@@ -105,7 +108,8 @@ def reproduce(
     them. `claims`: only those whose id matches this pattern (``*.read_*``). `jobs`: runs at a time; as many as the
     machine has processors unless given. `cache`: the folder in which runs and prepared drives are kept, None for none,
     or ``default``: ``$NANDRAM_CACHE``, or ``nandram`` in the user's cache folder. `output`: a folder to write the
-    claims (``claims.json``) and the runs to. `report`: called as the runs go on.
+    claims (``claims.json``), the experiments' values (``values.json``) and the runs to. `report`: called as the runs
+    go on.
 
     Raises `UserError` for a mistake in any of these, or in an experiment.
     """
@@ -127,8 +131,12 @@ def reproduce(
         check(Path(output))
     tasks = [task for plan in plans for task in plan.tasks.values()]
     outcomes = play.play(tasks, jobs=jobs or os.cpu_count() or 1, cache=kept, report=report)
-    rows = [row for plan in plans for row in plan.rows(outcomes)]
-    found = Reproduction(tuple(rows), {each.claims.paper: each.claims.title for each in loaded}, quick)
+    rows: list[Row] = []
+    values: dict[str, dict[str, Any]] = {}
+    for plan in plans:
+        of_it, values[plan.name] = plan.result(outcomes)
+        rows += of_it
+    found = Reproduction(tuple(rows), {each.claims.paper: each.claims.title for each in loaded}, values, quick)
     if output is not None:
         _save(found, Path(output), tasks, outcomes)
     return found
@@ -140,6 +148,8 @@ def _save(found: Reproduction, folder: Path, tasks: "list[Task]", outcomes: "dic
     for task in tasks:
         play.save(folder, task, outcomes[task.key])
     try:
+        text = json.dumps(found.values, indent=2, ensure_ascii=False) + "\n"
+        (folder / "values.json").write_text(text, encoding="utf-8")
         # Last: a folder with the claims holds all their runs.
         (folder / "claims.json").write_text(found.json, encoding="utf-8")
     except OSError as error:
@@ -177,22 +187,25 @@ class _Plan:
                     task = play.task(run.point(place, seed), label, f"{experiment.file}: runs.{name}")
                     self.tasks[name, tuple(place.values()), seed] = task
 
-    def rows(self, outcomes: "dict[str, Outcome]") -> "Iterator[Row]":
-        """The rows of the claims that are wanted."""
+    @property
+    def name(self) -> str:
+        """The paper's short name."""
+        return self._paper.claims.paper
+
+    def result(self, outcomes: "dict[str, Outcome]") -> "tuple[list[Row], dict[str, Any]]":
+        """Return the rows of the claims that are wanted, and the values of the experiment. Raises `UserError`."""
+        from nandram.papers.scope import figures, scope
         from nandram.papers.verdict import judge
 
-        experiment = self._paper.experiment
+        claims, experiment = self._paper.claims, self._paper.experiment
         if experiment is None:
-            for claim in self.wanted:
-                yield judge(self._paper.claims, claim, None, None, {}, {})
-            return
-        from nandram.papers.scope import scope
-
-        made = {key: outcomes[task.key] for key, task in self.tasks.items()}
-        names = scope(experiment, made)
+            return [judge(claims, claim, None, None, {}, {}) for claim in self.wanted], {}
+        names = scope(experiment, {key: outcomes[task.key] for key, task in self.tasks.items()})
+        rows = []
         for claim in self.wanted:
             entry = experiment.entries.get(claim.id)
             ours = entry.ours.evaluate(names) if entry is not None and entry.ours is not None else None
             used = experiment.runs_of(entry) if entry is not None else []
             of_it = {task.name: outcomes[task.key] for (run, _, _), task in self.tasks.items() if run in used}
-            yield judge(self._paper.claims, claim, entry, ours, names, of_it)
+            rows.append(judge(claims, claim, entry, ours, names, of_it))
+        return rows, figures(experiment, names)

@@ -49,6 +49,23 @@ def scope(experiment: Experiment, made: Made) -> dict[str, Any]:
     return found
 
 
+def figures(experiment: Experiment, names: Mapping[str, Any]) -> dict[str, Any]:
+    """Return those values of an experiment that are figures, in plain form: a series as a list of its points.
+
+    A point is a dictionary of its coordinates and its ``value``.
+    """
+    found: dict[str, Any] = {}
+    for name in experiment.values:
+        value = names.get(name)
+        if isinstance(value, Grid):
+            points = [dict(zip(value.axes, key, strict=True)) | {"value": cell} for key, cell in value.cells.items()]
+            if all(isinstance(each["value"], bool | int | float | str) for each in points):
+                found[name] = points
+        elif isinstance(value, bool | int | float | str):
+            found[name] = value
+    return found
+
+
 def _run(run: Run, measures: Mapping[str, Expression], made: Made) -> Any:
     cells: dict[tuple[Coordinate, ...], Any] = {}
     for place in run.places():
