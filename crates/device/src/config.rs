@@ -34,6 +34,9 @@ pub struct Config {
     pub bypass_flash: bool,
     /// UFS: pieces in which data moves.
     pub utp: Utp,
+    /// SATA: a command has the drive's only data buffer until its data has passed. Flash fills it, then the interface
+    /// empties it, or the other way round, and the next command starts when that is over.
+    pub single_buffer: bool,
 }
 
 impl Default for Config {
@@ -53,6 +56,7 @@ impl Default for Config {
             dram_bandwidth: None,
             bypass_flash: false,
             utp: Utp::default(),
+            single_buffer: false,
         }
     }
 }

@@ -164,6 +164,12 @@ impl Engine {
         work.to
     }
 
+    /// True if all of the command's data was staged.
+    #[inline]
+    pub fn is_whole(&self, tag: u16) -> bool {
+        self.commands[tag as usize].left == 0
+    }
+
     /// The data that was last staged has left at `at`.
     #[inline]
     pub fn sent(&mut self, tag: u16, at: Time) {

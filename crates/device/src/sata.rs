@@ -1,9 +1,11 @@
 //! A SATA drive's front end: native command queuing, where the host's slot is the drive's tag.
 
+use std::collections::VecDeque;
+
 use media::{Op, Request, SECTOR, Status, Tag};
 use sim::{Schedule, Time};
 
-use crate::engine::{Engine, index};
+use crate::engine::{Engine, NONE, index};
 use crate::{ARRIVED, Config, Event, FETCHED};
 
 /// Tags of native command queuing.
@@ -17,6 +19,15 @@ const RANGES_MAX: u64 = 64 * 65_535 * SECTOR;
 #[derive(Clone, Debug)]
 pub struct Sata {
     engine: Engine,
+    /// With a single data buffer: whose it is, and who waits for it.
+    turn: Option<Turn>,
+}
+
+/// Who has the only data buffer, and who waits for it, in order.
+#[derive(Clone, Debug)]
+struct Turn {
+    holder: u16,
+    line: VecDeque<u16>,
 }
 
 impl Sata {
@@ -26,7 +37,10 @@ impl Sata {
     /// If it is to hold more commands than there are tags.
     pub fn new(config: &Config) -> Sata {
         assert!(config.max_commands <= TAGS, "{} commands, but SATA has {TAGS} tags", config.max_commands);
-        Sata { engine: Engine::new(config) }
+        let turn = config
+            .single_buffer
+            .then(|| Turn { holder: NONE, line: VecDeque::with_capacity(config.max_commands as usize) });
+        Sata { engine: Engine::new(config), turn }
     }
 
     /// The command in `slot` arrives at `at`.
@@ -52,15 +66,41 @@ impl Sata {
         self.engine.decode(now, tag, s)
     }
 
-    /// The command goes to the translation layer.
-    pub fn run(&mut self, tag: u16) -> Request {
-        self.engine.run(tag).request
+    /// The command goes to the translation layer: what it asks. `None` if it has to wait for the data buffer; then
+    /// [`next`](Self::next) gives it when it is its turn.
+    pub fn run(&mut self, tag: u16) -> Option<Request> {
+        if let Some(turn) = &mut self.turn {
+            if turn.holder != NONE && turn.holder != tag {
+                turn.line.push_back(tag);
+                return None;
+            }
+            turn.holder = tag;
+        }
+        Some(self.engine.run(tag).request)
     }
 
-    /// `bytes` more of a read's data are to be sent now. Returns the command and when its memory has passed them.
-    pub fn data(&mut self, now: Time, tag: Tag, bytes: u32, s: &mut impl Schedule<Event>) -> (u16, Time) {
+    /// After the end of a command: the one whose turn it is now, if any waits, to be [`run`](Self::run).
+    pub fn next(&mut self) -> Option<u16> {
+        let turn = self.turn.as_mut()?;
+        if turn.holder != NONE {
+            return None;
+        }
+        let next = turn.line.pop_front()?;
+        turn.holder = next;
+        Some(next)
+    }
+
+    /// `bytes` more of a read's data are in the drive. Returns the command, when its memory has passed them, and how
+    /// many bytes are to be sent now: these, or with a single buffer none until all are there.
+    pub fn data(&mut self, now: Time, tag: Tag, bytes: u32, s: &mut impl Schedule<Event>) -> (u16, Time, u64) {
         let tag = index(tag);
-        (tag, self.engine.stage(now, tag, Op::Read, u64::from(bytes), s))
+        let staged = self.engine.stage(now, tag, Op::Read, u64::from(bytes), s);
+        let sends = match (&self.turn, self.engine.is_whole(tag)) {
+            (None, _) => u64::from(bytes),
+            (Some(_), true) => self.engine.command(tag).request.bytes,
+            (Some(_), false) => 0,
+        };
+        (tag, staged, sends)
     }
 
     /// The read's data that was last to be sent has left at `at`.
@@ -90,8 +130,12 @@ impl Sata {
         (end == now).then_some(tag)
     }
 
-    /// The host is told, and the tag is free: how the command ended.
+    /// The host is told, and the tag is free: how the command ended. [`next`](Self::next) is to be asked afterwards.
     pub fn post(&mut self, tag: u16) -> Status {
+        if let Some(turn) = &mut self.turn {
+            assert!(turn.holder == tag, "tag {tag} ends, but tag {} has the buffer", turn.holder);
+            turn.holder = NONE;
+        }
         self.engine.release(tag).status
     }
 
@@ -112,6 +156,10 @@ impl Sata {
 
     /// All commands are gone.
     pub fn power_cut(&mut self, now: Time) {
+        if let Some(turn) = &mut self.turn {
+            turn.holder = NONE;
+            turn.line.clear();
+        }
         self.engine.power_cut(now);
     }
 }

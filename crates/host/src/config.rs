@@ -2,6 +2,8 @@
 
 use sim::Time;
 
+use crate::{DmaConfig, MemoryConfig};
+
 /// A host: processors, a driver, and what they cost. Costs are processor time on one core.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Config {
@@ -23,6 +25,23 @@ pub struct Config {
     pub ahci: AhciConfig,
     /// What only a UFS device's host has.
     pub ufshci: UfshciConfig,
+    /// North and South Bridge as parts; `None`: what they cost is in the times of the adapter.
+    pub chipset: Option<Chipset>,
+}
+
+/// What is between the processors and the storage: front-side bus, North Bridge with main memory, South Bridge.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Chipset {
+    /// From a processor's write of a register to the North Bridge, over the front-side bus.
+    pub front_side_bus: Time,
+    /// Bytes a second each way between the bridges.
+    pub dmi_bandwidth: u64,
+    /// From one bridge to the other.
+    pub dmi_latency: Time,
+    /// Main memory.
+    pub memory: MemoryConfig,
+    /// The DMA: in the South Bridge for SATA, in the DRAM controller for a DDR port.
+    pub dma: DmaConfig,
 }
 
 impl Default for Config {
@@ -41,6 +60,7 @@ impl Default for Config {
             max_transfer: 128 << 10,
             ahci: AhciConfig::default(),
             ufshci: UfshciConfig::default(),
+            chipset: None,
         }
     }
 }

@@ -1,5 +1,5 @@
-//! The host's side: drivers, the processor time that they cost, and the interrupts or polls by which they learn of
-//! completions.
+//! The host's side: drivers, the processor time that they cost, the interrupts or polls by which they learn of
+//! completions, and the parts of a chipset between them and the storage.
 //!
 //! A driver is a state machine without a wire: it says when it has rung a doorbell, is told when an entry or an
 //! interrupt is in the host, and hands itself the ends of requests.
@@ -7,6 +7,8 @@
 pub mod ahci;
 pub mod config;
 pub mod cores;
+pub mod dma;
+pub mod memory;
 pub mod nvme;
 pub mod requests;
 pub mod slots;
@@ -17,7 +19,9 @@ use media::{Request, Status};
 use sim::{Lane, Time};
 
 pub use ahci::Ahci;
-pub use config::{Aggregation, AhciConfig, Completion, Config, UfshciConfig};
+pub use config::{Aggregation, AhciConfig, Chipset, Completion, Config, UfshciConfig};
+pub use dma::DmaConfig;
+pub use memory::MemoryConfig;
 pub use nvme::{Delivery, Entry, Nvme};
 pub use ufs::Ufshci;
 

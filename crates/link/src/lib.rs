@@ -3,18 +3,21 @@
 //! A link has no events of its own: it is told what is sent and says when it arrives. Each kind of link has the messages
 //! that its protocol has; a command's data moves over all of them ([`Link::data`]).
 
+pub mod ddr;
+pub mod dmi;
 pub mod pcie;
 pub mod rate;
 pub mod sata;
-pub mod serial;
 pub mod ufs;
 
 use sim::Time;
 
+pub use ddr::{Ddr, DdrConfig};
+pub use dmi::{Dmi, DmiConfig};
 pub use pcie::{Pcie, PcieConfig};
 pub use rate::ByteTime;
 pub use sata::{Sata, SataConfig};
-pub use serial::{Serial, Span};
+pub use sim::{Serial, Span};
 pub use ufs::{Ufs, UfsConfig};
 
 /// Which way something travels.
@@ -69,6 +72,8 @@ pub enum Config {
     Sata(SataConfig),
     /// UniPro over M-PHY, whose messages are its own: [`Ufs`].
     Ufs(UfsConfig),
+    /// A DDR port of the memory controller.
+    Ddr(DdrConfig),
 }
 
 /// A link whose data moves by [`Link::data`].
@@ -84,12 +89,14 @@ impl Link {
     /// An idle link.
     ///
     /// # Panics
-    /// If the configuration is not one of that kind of link; see [`Pcie::new`] and [`Sata::new`]. If it is [`Ufs`]'s.
+    /// If the configuration is not one of that kind of link (see [`Pcie::new`] and [`Sata::new`]), or it is that of
+    /// [`Ufs`] or of a [`Ddr`] port, whose messages are their own.
     pub fn new(config: &Config) -> Link {
         match config {
             Config::Pcie(config) => Link::Pcie(Pcie::new(config)),
             Config::Sata(config) => Link::Sata(Sata::new(config)),
             Config::Ufs(_) => panic!("UFS moves information units, not a command's data"),
+            Config::Ddr(_) => panic!("a DDR port has no packets"),
         }
     }
 

@@ -23,6 +23,16 @@ pub const DATA_HEADER: u32 = 4;
 pub const DATA_MAX: u32 = 8192;
 /// Start of frame, CRC, end of frame.
 const FRAME: u32 = 12;
+/// Bytes of a frame before its data: start of frame, header of the Data FIS.
+const BEFORE_DATA: u32 = 4 + DATA_HEADER;
+
+/// The host's end of a transfer that is paced piece by piece ([`Sata::data_paced`]).
+pub trait Pace {
+    /// The wire could carry the next piece, of `bytes`, from `at` on. Returns when it may: not before `at`.
+    fn may_start(&mut self, at: Time, bytes: u64) -> Time;
+    /// It has been carried by `at`.
+    fn passed(&mut self, at: Time, bytes: u64);
+}
 
 /// A Serial ATA link.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -102,6 +112,13 @@ impl Sata {
     /// A frame with a FIS of `bytes`, sent now or when the wire is free.
     #[inline]
     pub fn frame(&mut self, now: Time, direction: Direction, bytes: u32) -> Span {
+        let length = self.account(direction, bytes);
+        self.wire.take(now, length)
+    }
+
+    /// Counts a frame with a FIS of `bytes`; returns how long it takes.
+    #[inline]
+    fn account(&mut self, direction: Direction, bytes: u32) -> Time {
         let total = u64::from(bytes + FRAME);
         let length = self.handshake + self.byte.of_bytes(total);
         let way = &mut self.ways[direction as usize];
@@ -109,7 +126,7 @@ impl Sata {
         way.payload += u64::from(bytes);
         way.wire += total;
         way.frames += 1;
-        self.wire.take(now, length)
+        length
     }
 
     /// The data of a queued command, or a piece of it: a DMA Setup FIS and its Data FISes, those to the device each
@@ -131,6 +148,47 @@ impl Sata {
             let span = self.frame(now, direction, piece as u32 + DATA_HEADER);
             occupied(direction, span);
             (left, activated, sent) = (left - piece, false, span.to);
+        }
+        Transfer { sent, arrives: sent }
+    }
+
+    /// As [`data`](Self::data), in pieces that the host's end paces: where it has no room for the next piece or has not
+    /// fetched it yet, the frame stands still (HOLD) and the wire stays taken.
+    pub fn data_paced(
+        &mut self,
+        now: Time,
+        direction: Direction,
+        bytes: u64,
+        piece: u64,
+        pace: &mut impl Pace,
+        mut occupied: impl FnMut(Direction, Span),
+    ) -> Transfer {
+        occupied(Direction::ToHost, self.frame(now, Direction::ToHost, DMA_SETUP));
+        let (mut left, mut activated, mut sent) = (bytes, self.auto_activate, now);
+        while left > 0 {
+            if direction == Direction::ToDevice && !activated {
+                occupied(Direction::ToHost, self.frame(now, Direction::ToHost, DMA_ACTIVATE));
+            }
+            let framed = left.min(self.data_fis);
+            // Half of the handshakes, start of frame and FIS header come before the data, the rest behind it.
+            let start = now.max(self.wire.all_free()) + self.handshake / 2;
+            let (mut carried, mut held) = (u64::from(BEFORE_DATA), Time::ZERO);
+            let mut at = start + self.byte.of_bytes(carried);
+            let mut unsent = framed;
+            while unsent > 0 {
+                let part = unsent.min(piece);
+                let goes = pace.may_start(at, part);
+                held += goes.saturating_sub(at);
+                carried += part;
+                at = start + self.byte.of_bytes(carried) + held;
+                pace.passed(at, part);
+                unsent -= part;
+            }
+            let length = self.account(direction, framed as u32 + DATA_HEADER) + held;
+            self.ways[direction as usize].busy += held;
+            let span = self.wire.take(now, length);
+            occupied(direction, span);
+            (left, activated, sent) = (left - framed, false, span.to);
         }
         Transfer { sent, arrives: sent }
     }

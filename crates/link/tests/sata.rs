@@ -1,6 +1,7 @@
 //! Serial ATA against hand-computed figures.
 
-use link::{Config, Direction, Link, SataConfig, Span, sata};
+use link::sata::Pace;
+use link::{Config, Direction, Link, Sata, SataConfig, Span, sata};
 use proptest::prelude::*;
 use sim::Time;
 
@@ -88,5 +89,40 @@ proptest! {
             let busy: u64 = spans.iter().filter(|(d, _)| *d == way).map(|(_, s)| (s.to - s.from).ps()).sum();
             prop_assert_eq!(used.busy.ps(), busy);
         }
+    }
+}
+
+/// A host's end that is never in the way, or always a while late.
+struct Late(Time, u64);
+
+impl Pace for Late {
+    fn may_start(&mut self, at: Time, _: u64) -> Time {
+        at + self.0
+    }
+    fn passed(&mut self, _: Time, bytes: u64) {
+        self.1 += bytes;
+    }
+}
+
+proptest! {
+    /// Pieces that nobody holds back take what the whole takes; every hold adds its time to the wire's.
+    #[test]
+    fn a_paced_transfer_is_the_same_and_its_holds(
+        sectors in 1u64..200,
+        late in 0u64..2_000,
+        up: bool,
+        data_fis in 1u32..17,
+        auto_activate: bool,
+    ) {
+        let config = SataConfig { generation: 2, data_fis: data_fis * 512, auto_activate, ..SataConfig::default() };
+        let direction = if up { Direction::ToHost } else { Direction::ToDevice };
+        let (mut plain, mut paced) = (Sata::new(&config), Sata::new(&config));
+        let whole = plain.data(Time::from_ns(5), direction, sectors * 512, |_, _| {});
+        let mut pace = Late(Time::from_ns(late), 0);
+        let moved = paced.data_paced(Time::from_ns(5), direction, sectors * 512, 512, &mut pace, |_, _| {});
+        prop_assert_eq!(pace.1, sectors * 512);
+        prop_assert_eq!(moved.sent, whole.sent + Time::from_ns(late * sectors));
+        let busy = |sata: &Sata| sata.utilisation(moved.sent).map(|way| (way.payload, way.packets, way.wire));
+        prop_assert_eq!(busy(&plain), busy(&paced));
     }
 }

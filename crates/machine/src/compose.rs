@@ -100,7 +100,30 @@ fn front(system: &System) -> FrontConfig {
             credits: system.link.credits as u32,
             frames_per_afc: system.link.frames_per_afc,
         }),
+        l::LinkType::Ddr => link::Config::Ddr(link::DdrConfig {
+            transfers_per_s: system.link.rate,
+            width: system.link.width as u32,
+            burst_length: system.link.burst_length,
+            dqs: system.link.dqs,
+        }),
     };
+    let chipset = (s.chipset == h::Chipset::Bridges).then(|| host::Chipset {
+        front_side_bus: s.fsb.latency,
+        dmi_bandwidth: s.dmi.bandwidth,
+        dmi_latency: s.dmi.latency,
+        memory: host::MemoryConfig {
+            bandwidth: s.memory.bandwidth,
+            latency: s.memory.latency,
+            refresh_interval: s.memory.refresh_interval,
+            refresh: s.memory.refresh,
+        },
+        dma: host::DmaConfig {
+            region: s.ahci.region,
+            entries: s.dma.entries,
+            read_ahead: s.dma.read_ahead,
+            buffer: s.dma.buffer,
+        },
+    });
     let arbitration = match d.arbitration {
         device::Arbitration::RoundRobin => ::device::Arbitration::RoundRobin,
         device::Arbitration::WeightedRoundRobin => ::device::Arbitration::WeightedRoundRobin {
@@ -141,6 +164,7 @@ fn front(system: &System) -> FrontConfig {
                 aggregation: (s.ufshci.aggregation > 1)
                     .then_some(host::Aggregation { threshold: s.ufshci.aggregation, time: s.ufshci.aggregation_time }),
             },
+            chipset,
         },
         link,
         device: ::device::Config {
@@ -162,6 +186,7 @@ fn front(system: &System) -> FrontConfig {
             dram_bandwidth: d.dram_bandwidth,
             bypass_flash: d.bypass_flash,
             utp: ::device::Utp { segment: d.utp.segment as u32, ready_to_transfers: d.utp.ready_to_transfers },
+            single_buffer: d.buffering == device::Buffering::Single,
         },
     }
 }

@@ -5,6 +5,8 @@
 
 #[path = "front/ahci.rs"]
 mod ahci;
+#[path = "front/bridge.rs"]
+mod bridge;
 #[path = "front/nvme.rs"]
 mod nvme;
 #[path = "front/ufs.rs"]
@@ -14,6 +16,7 @@ use media::{Request, Status, Tag};
 use sim::{Lane, Schedule, Time, Track};
 
 use ahci::Ahci;
+use bridge::Bridge;
 use nvme::Nvme;
 use ufs::Ufs;
 
@@ -23,7 +26,7 @@ pub struct FrontConfig {
     /// The host's driver and processors.
     pub host: host::Config,
     /// The link, which says what the host and the device are: NVMe over PCI Express, AHCI and a drive over SATA,
-    /// UFSHCI and a device over UniPro.
+    /// UFSHCI and a device over UniPro, the DMA of the DRAM controller and a drive on a DDR port.
     pub link: link::Config,
     /// The controller.
     pub device: device::Config,
@@ -92,7 +95,7 @@ pub enum Output {
 /// How busy a serial resource was.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Utilisation {
-    /// The part: `"host"`, `"link"` or `"controller"`.
+    /// The part: `"host"`, `"chipset"`, `"link"` or `"controller"`.
     pub part: &'static str,
     /// The resource, as on the timeline.
     pub name: String,
@@ -111,6 +114,8 @@ pub enum Front {
     Ahci(Box<Ahci>),
     /// UFSHCI and UFS.
     Ufs(Box<Ufs>),
+    /// A drive behind the bridges of a chipset: over SATA, or on a DDR port of the North Bridge.
+    Bridge(Box<Bridge>),
 }
 
 const HOST_LANE: u8 = device::LANES;
@@ -128,6 +133,7 @@ macro_rules! each {
             Front::Nvme($path) => $body,
             Front::Ahci($path) => $body,
             Front::Ufs($path) => $body,
+            Front::Bridge($path) => $body,
         }
     };
 }
@@ -138,10 +144,14 @@ impl Front {
     /// # Panics
     /// If a part has no such configuration; see the parts.
     pub fn new(config: &FrontConfig) -> Front {
-        match &config.link {
-            link::Config::Pcie(_) => Front::Nvme(Box::new(Nvme::new(config))),
-            link::Config::Sata(_) => Front::Ahci(Box::new(Ahci::new(config))),
-            link::Config::Ufs(link) => Front::Ufs(Box::new(Ufs::new(config, link))),
+        match (&config.link, &config.host.chipset) {
+            (link::Config::Pcie(_), _) => Front::Nvme(Box::new(Nvme::new(config))),
+            (link::Config::Sata(_), None) => Front::Ahci(Box::new(Ahci::new(config))),
+            (link::Config::Ufs(link), _) => Front::Ufs(Box::new(Ufs::new(config, link))),
+            (link::Config::Sata(_) | link::Config::Ddr(_), Some(chipset)) => {
+                Front::Bridge(Box::new(Bridge::new(config, chipset)))
+            }
+            (link::Config::Ddr(_), None) => panic!("a DDR port without a North Bridge"),
         }
     }
 
@@ -224,6 +234,7 @@ impl Front {
             Front::Nvme(path) => return path.handle(now, event, s, out),
             Front::Ahci(path) => path.handle(now, event, s, out),
             Front::Ufs(path) => path.handle(now, event, s, out),
+            Front::Bridge(path) => path.handle(now, event, s, out),
         }
         None
     }
@@ -275,13 +286,13 @@ impl Front {
     /// kept there. [`Output::HostMemory`] follows, for a write when the data has left.
     ///
     /// # Panics
-    /// On SATA and UFS, where a drive cannot.
+    /// On any link but PCI Express, where a drive cannot.
     #[inline]
     pub fn host_memory(&mut self, now: Time, bytes: u32, store: bool, id: u32, s: &mut impl Schedule<Event>) {
         match self {
             Front::Nvme(path) => path.host_memory(now, bytes, store, id, s),
-            Front::Ahci(_) => panic!("a SATA drive cannot use host memory"),
             Front::Ufs(_) => panic!("a UFS device without unified memory cannot use host memory"),
+            Front::Ahci(_) | Front::Bridge(_) => panic!("a drive that is no master of a bus cannot use host memory"),
         }
     }
 

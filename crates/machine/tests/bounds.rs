@@ -61,6 +61,8 @@ fn closed_loops_obey_littles_law() {
         ("sata-mlc", small("sata-mlc", &[("ftl.capacity", "auto")])),
         ("nvme-client-tlc", small("nvme-client-tlc", &[("ftl.capacity", "auto"), ("ftl.slc_cache.size", "0B")])),
         ("ufs2", small("ufs2", &[("ftl.capacity", "auto")])),
+        ("sata-ssd-southbridge", small("sata-ssd-southbridge", &[])),
+        ("ddrssd", small("ddrssd", &[])),
     ];
     for (name, system) in drives {
         for (rw, depth) in [("randread", 1), ("randread", 32), ("randwrite", 16), ("randrw", 24), ("read", 8)] {

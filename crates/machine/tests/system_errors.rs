@@ -125,9 +125,9 @@ const CASES: &[Case] = &[
     (
         &["[link]", r#"type = "pci""#],
         &[],
-        r#"bad.toml:2:8: link.type: found "pci", expected "pcie", "sata" or "ufs"; the nearest is "pcie""#,
+        r#"bad.toml:2:8: link.type: found "pci", expected "pcie", "sata", "ufs" or "ddr"; the nearest is "pcie""#,
     ),
-    (&["[link]", "type = 4"], &[], r#"bad.toml:2:8: link.type: found 4, expected "pcie", "sata" or "ufs""#),
+    (&["[link]", "type = 4"], &[], r#"bad.toml:2:8: link.type: found 4, expected "pcie", "sata", "ufs" or "ddr""#),
     (&["[link]", "lanes = 3"], &[], "bad.toml:2:1: link.lanes is 3, expected 1, 2, 4, 8, 12, 16 or 32"),
     (
         &["[link]", r#"max_payload = "200B""#],
@@ -143,6 +143,32 @@ const CASES: &[Case] = &[
         &["[link]", r#"type = "sata""#, "generation = 4"],
         &[],
         r#"bad.toml:3:1: link.generation is 4, expected 1 to 3 where link.type is "sata""#,
+    ),
+    (
+        &["[host]", r#"chipset = "hidden""#, "[link]", r#"type = "ddr""#],
+        &[],
+        r#"bad.toml:2:1: host.chipset is "hidden", expected "bridges" where link.type is "ddr": the port is one of the North Bridge"#,
+    ),
+    (&["[link]", r#"type = "ddr""#, "burst_length = 5"], &[], "bad.toml:3:1: link.burst_length is 5, expected 4 or 8"),
+    (
+        &["[link]", r#"type = "ddr""#, "generation = 2"],
+        &[],
+        r#"bad.toml:3:1: link.generation: set where link.type is "ddr", expected only where it is "pcie" or "sata""#,
+    ),
+    (
+        &["[host.dmi]", r#"latency = "1us""#, "[link]", r#"type = "sata""#],
+        &[],
+        r#"bad.toml:2:1: host.dmi.latency: set where host.chipset is "hidden", expected only where it is "bridges""#,
+    ),
+    (
+        &["[host.memory]", r#"refresh = "5us""#, "[link]", r#"type = "ddr""#],
+        &[],
+        r#"bad.toml:2:1: host.memory.refresh is "5us", expected at most half of host.memory.refresh_interval"#,
+    ),
+    (
+        &["[device]", "max_commands = 8", "[link]", r#"type = "sata""#],
+        &[],
+        r#"bad.toml:2:1: device.max_commands is 8, expected at least host.queue_depth (32) where link.type is "sata""#,
     ),
     (
         &["[link]", r#"bandwidth = "automatic""#],

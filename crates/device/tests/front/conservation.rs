@@ -6,6 +6,7 @@ use media::{Op, Request, Status};
 use proptest::prelude::*;
 use sim::Time;
 
+use crate::bridges;
 use crate::front::FrontConfig;
 use crate::support::{Asked, Back, Bench, ns, plain, sata, ufs};
 
@@ -97,6 +98,15 @@ fn ufshci() -> impl Strategy<Value = FrontConfig> {
         config.device.utp = device::Utp { segment: sectors * 512, ready_to_transfers: calls };
         config
     })
+}
+
+fn bridged() -> impl Strategy<Value = FrontConfig> {
+    (ahci(), bridges::chipset(), bridges::link_config(), any::<bool>()).prop_map(
+        |(mut config, chipset, link, single)| {
+            (config.link, config.host.chipset, config.device.single_buffer) = (link, Some(chipset), single);
+            config
+        },
+    )
 }
 
 fn check(bench: &Bench, asked: &[Asked], config: &FrontConfig, failing: bool) -> Result<(), TestCaseError> {
@@ -217,10 +227,27 @@ proptest! {
         }
     }
 
+    #[test]
+    fn over_bridges(config in bridged(), asked in requests(), back in back()) {
+        let mut bench = Bench::new(&config, back.clone());
+        bench.run(&asked);
+        check(&bench, &asked, &config, back.failing.is_some())?;
+        let most = if config.device.single_buffer { 1 } else { config.host.queue_depth as usize };
+        prop_assert!(bench.most <= most);
+        if back.failing.is_none() {
+            let (commands, trims) = (bench.commands.len() as u64, bench.commands.len() as u64 * 2048);
+            let [down, up] = bench.front.link(bench.now());
+            let least = data(&asked, Op::Write) + commands * 20;
+            prop_assert!((least..=least + trims).contains(&down.payload), "{:?}", down);
+            // Up: what was read, and of each command its acceptance, its status, and some bytes of each piece.
+            prop_assert!(up.payload >= data(&asked, Op::Read) + commands * 8, "{:?}", up);
+        }
+    }
+
     /// A power cut empties everything, at any time, and what is asked afterwards is served as ever.
     #[test]
     fn power_cuts(
-        config in prop_oneof![nvme(), ahci(), ufshci()],
+        config in prop_oneof![nvme(), ahci(), ufshci(), bridged()],
         asked in requests(),
         back in back(),
         cut in 0u64..400,

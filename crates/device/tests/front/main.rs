@@ -4,6 +4,7 @@
 #[path = "../../../machine/src/front.rs"]
 mod front;
 
+mod bridges;
 mod conservation;
 mod interrupts;
 mod latency;

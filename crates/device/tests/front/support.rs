@@ -228,6 +228,7 @@ pub fn plain() -> FrontConfig {
             max_transfer: 128 << 10,
             ahci: host::AhciConfig::default(),
             ufshci: host::UfshciConfig::default(),
+            chipset: None,
         },
         link: link::Config::Pcie(link::PcieConfig {
             bandwidth: Some(4_000_000_000),

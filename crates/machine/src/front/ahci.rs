@@ -6,7 +6,12 @@ use link::{Direction, Link};
 use media::{Op, Request, Status, Tag};
 use sim::{Schedule, Time, Track};
 
-use super::{Busy, DOORBELL, Event, FrontConfig, ISSUED, Output, Tracks, busy, device_part, host_part, rows, transfer};
+use super::{
+    Busy, DOORBELL, Event, FrontConfig, ISSUED, Output, STEP, Tracks, busy, device_part, host_part, rows, transfer,
+};
+
+/// The command has got the drive's data buffer.
+const START: u8 = 0;
 
 /// Driver, host bus adapter, link and drive. A command's slot is its tag.
 #[derive(Clone, Debug)]
@@ -111,6 +116,7 @@ impl Ahci {
                 }
                 self.issue(now, s);
             }
+            Event::Step { step: START, of } => self.run(of as u16, out),
             Event::Device(device::Event::Coalesced { .. }) | Event::HostMemory(_) | Event::Step { .. } => {
                 unreachable!("{event:?} on a path without NVMe")
             }
@@ -138,8 +144,9 @@ impl Ahci {
     }
 
     fn run(&mut self, tag: u16, out: &mut Vec<Output>) {
-        let request = self.device.run(tag);
-        out.push(Output::Command { tag: Tag(u32::from(tag)), io: self.host.io(tag), request });
+        if let Some(request) = self.device.run(tag) {
+            out.push(Output::Command { tag: Tag(u32::from(tag)), io: self.host.io(tag), request });
+        }
     }
 
     pub(super) fn ready(&mut self, now: Time, tag: Tag, s: &mut impl Schedule<Event>) {
@@ -149,9 +156,11 @@ impl Ahci {
     }
 
     pub(super) fn data(&mut self, now: Time, tag: Tag, bytes: u32, s: &mut impl Schedule<Event>) {
-        let (tag, staged) = self.device.data(now, tag, bytes, &mut device_part(s, self.tracks));
-        let moved = transfer(&mut self.link, now, Direction::ToHost, u64::from(bytes), self.tracks, s);
-        self.device.sent(tag, moved.sent.max(staged));
+        let (tag, staged, bytes) = self.device.data(now, tag, bytes, &mut device_part(s, self.tracks));
+        if bytes > 0 {
+            let moved = transfer(&mut self.link, now, Direction::ToHost, bytes, self.tracks, s);
+            self.device.sent(tag, moved.sent.max(staged));
+        }
     }
 
     pub(super) fn complete(&mut self, now: Time, tag: Tag, status: Status, s: &mut impl Schedule<Event>) {
@@ -168,5 +177,8 @@ impl Ahci {
         let at = self.frame(now, Direction::ToHost, bytes, "status", s);
         self.interrupts += u64::from(!self.polling);
         self.host.completion(now, tag, status, at, &mut host_part(s));
+        if let Some(next) = self.device.next() {
+            s.at(STEP, now, Event::Step { step: START, of: u32::from(next) });
+        }
     }
 }

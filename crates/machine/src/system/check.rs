@@ -1,12 +1,13 @@
 //! Values that are each fine, and together are not.
 
 use media::{Geometry, SECTOR};
+use sim::Time;
 
 use super::device::Memory;
 use super::error::SystemError;
 use super::flash::Cell;
 use super::ftl::MapPlace;
-use super::host::Completion;
+use super::host::{Chipset, Completion};
 use super::link::LinkType;
 use super::{System, Value};
 
@@ -65,11 +66,17 @@ fn about(bytes: u64) -> String {
 fn link(s: &System) -> Result<(), SystemError> {
     if s.link.kind == LinkType::Sata {
         s.expect(s.link.generation <= 3, &["link.generation", "link.type"], "1 to 3 where link.type is \"sata\"")?;
-        s.expect(s.host.queue_depth <= 32, &["host.queue_depth", "link.type"], "1 to 32 where link.type is \"sata\"")?;
-        let most = "1 to 32 where link.type is \"sata\"";
-        s.expect(s.device.max_commands <= 32, &["device.max_commands", "link.type"], most)?;
-        let largest = "at most 32MiB where link.type is \"sata\"";
-        s.expect(s.host.max_transfer <= 32 << 20, &["host.max_transfer", "link.type"], largest)?;
+    }
+    if matches!(s.link.kind, LinkType::Sata | LinkType::Ddr) {
+        let most = format!("1 to 32 where {}", s.is("link.type"));
+        s.expect(s.host.queue_depth <= 32, &["host.queue_depth", "link.type"], &most)?;
+        s.expect(s.device.max_commands <= 32, &["device.max_commands", "link.type"], &most)?;
+        let largest = format!("at most 32MiB where {}", s.is("link.type"));
+        s.expect(s.host.max_transfer <= 32 << 20, &["host.max_transfer", "link.type"], &largest)?;
+        let tags = format!("at least host.queue_depth ({}) where {}", s.host.queue_depth, s.is("link.type"));
+        let enough = s.device.max_commands >= s.host.queue_depth;
+        s.expect(enough, &["device.max_commands", "host.queue_depth", "link.type"], &tags)?;
+        chipset(s)?;
     }
     if s.link.kind == LinkType::Pcie {
         s.expect(
@@ -114,6 +121,24 @@ fn link(s: &System) -> Result<(), SystemError> {
     s.power_of_two("host.page", s.host.page)?;
     s.expect(s.host.ahci.region.is_multiple_of(SECTOR), &["host.ahci.region"], "a multiple of 512B")?;
     s.expect(s.host.max_transfer.is_multiple_of(SECTOR), &["host.max_transfer"], "a multiple of 512B")
+}
+
+fn chipset(s: &System) -> Result<(), SystemError> {
+    if s.link.kind == LinkType::Ddr {
+        let bridges = "\"bridges\" where link.type is \"ddr\": the port is one of the North Bridge";
+        s.expect(s.host.chipset == Chipset::Bridges, &["host.chipset", "link.type"], bridges)?;
+        s.expect(matches!(s.link.burst_length, 4 | 8), &["link.burst_length"], "4 or 8")?;
+        s.power_of_two("link.width", s.link.width)?;
+    }
+    s.expect(s.host.dma.buffer.is_multiple_of(SECTOR), &["host.dma.buffer"], "a multiple of 512B")?;
+    let memory = &s.host.memory;
+    let (interval, refresh) = ("host.memory.refresh_interval", "host.memory.refresh");
+    let works = memory.refresh_interval == Time::ZERO || memory.refresh * 2 <= memory.refresh_interval;
+    s.expect(works, &[refresh, interval], &format!("at most half of {interval}"))?;
+    // A sector on its way to memory is not cut by a refresh, so that it must fit between two.
+    let sector = Time::of_transfer(SECTOR, memory.bandwidth) + memory.refresh;
+    let fits = memory.refresh_interval == Time::ZERO || sector <= memory.refresh_interval;
+    s.expect(fits, &["host.memory.bandwidth", interval], "a sector between two refreshes")
 }
 
 fn device(s: &System) -> Result<(), SystemError> {

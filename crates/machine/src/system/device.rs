@@ -37,6 +37,16 @@ words! {
 }
 
 words! {
+    /// How a command's data gets from flash to the interface, and the other way.
+    Buffering {
+        /// Piece by piece, as it comes; commands overlap.
+        Streamed = "streamed",
+        /// All of it through the only buffer: flash and interface take turns, and so do commands.
+        Single = "single",
+    }
+}
+
+words! {
     /// When a write is acknowledged.
     WriteMode {
         /// When its data is in the controller.
@@ -68,8 +78,14 @@ section! {
                 by_assumed("pcie", "512", "more than hosts commonly keep outstanding, less than a queue can hold"),
                 by_given("sata", "32", "Serial ATA native command queuing: 32 tags"),
                 by_given("ufs", "32", "UFS 2.0 (JESD220B): one queue, and a host's list of 32 transfer requests"),
+                by_assumed("ddr", "32", "what a SATA drive has"),
             ]),
             "Commands that the controller works on at once.";
+        "device.buffering" buffering: Buffering = Kind::words(Buffering::WORDS),
+            assumed("streamed", "drives have sent what they had while flash was read, since there was room for two pages"),
+            "Streamed: data leaves as it comes, and commands overlap. Single: one buffer, which a command has from its \
+             start until its data has left (read) or is written; flash and interface take turns.",
+            when "link.type" is "sata" | "ddr";
         "device.dram" dram: u64 = SIZE,
             assumed("1GiB", "about a thousandth of a 1 TB drive, for its map, and data"),
             "DRAM of the controller; 0B: it has none.";

@@ -14,6 +14,7 @@ const UFS_PATH: &str = "half of the 6.0 us of AHCI, whose way through SCSI and i
 const SOC: &str = "a few hundred nanoseconds through the buses of a system on a chip";
 const POLL_PAPER: &str = "an interrupt costs about 2 us before the completion (in kind after Yang, Minturn and Hady, \
     When poll is better than interrupt, FAST 2012)";
+const DMA_PATH: &str = "the same driver: registers of another DMA";
 const ADAPTER: &str = "a chipset's adapter is a few hundred nanoseconds from cores and memory";
 
 words! {
@@ -23,6 +24,16 @@ words! {
         Interrupt = "interrupt",
         /// A core reads the completion queue until it has an entry.
         Polling = "polling",
+    }
+}
+
+words! {
+    /// What is between the processors and the storage's port.
+    Chipset {
+        /// Its cost is in the times of the adapter.
+        Hidden = "hidden",
+        /// North Bridge with main memory, DMI, South Bridge, each with its own bandwidth and latency.
+        Bridges = "bridges",
     }
 }
 
@@ -67,8 +78,9 @@ section! {
                 by_given("pcie", "1024", "the default of the Linux NVMe driver"),
                 by_given("sata", "32", "Serial ATA native command queuing: 32 tags"),
                 by_given("ufs", "32", "UFSHCI 2.0 (JESD223B): a list of 32 transfer requests"),
+                by_assumed("ddr", "32", "its DMA imitates that of SATA"),
             ]),
-            "Entries of an NVMe queue, of which all but one can be used; command slots of AHCI or UFSHCI.";
+            "Entries of an NVMe queue, of which all but one can be used; command slots of AHCI, UFSHCI or a DDR port's DMA.";
         "host.queue_priority" queue_priority: Vec<QueuePriority> = Kind::new(Shape::Words(QueuePriority::WORDS)),
             given("medium", "the Linux NVMe driver creates all of its queues so"),
             "Class of each queue pair; those beyond the list are medium.",
@@ -78,6 +90,7 @@ section! {
                 by_assumed("pcie", "700ns", URING),
                 by_assumed("sata", "3us", AHCI_PATH),
                 by_assumed("ufs", "7.5us", UFS_PATH),
+                by_assumed("ddr", "3us", DMA_PATH),
             ]),
             "CPU time from the program's call to the doorbell, a command.";
         "host.complete" complete: Time = TIME,
@@ -85,6 +98,7 @@ section! {
                 by_assumed("pcie", "400ns", URING),
                 by_assumed("sata", "3us", AHCI_PATH),
                 by_assumed("ufs", "7.5us", UFS_PATH),
+                by_assumed("ddr", "3us", DMA_PATH),
             ]),
             "CPU time from the completion seen to the program told, a command.";
         "host.completion" completion: Completion = Kind::words(Completion::WORDS),
@@ -100,8 +114,17 @@ section! {
                 by_given("sata", "1280KiB", "Linux: BLK_DEF_MAX_SECTORS, 2560 sectors"),
                 by_given("ufs", "512KiB", "Linux: SCSI_DEFAULT_MAX_SECTORS, 1024 sectors, and 128 pages of 4 KiB \
                     (SG_ALL)"),
+                by_given("ddr", "1280KiB", "Linux: BLK_DEF_MAX_SECTORS, 2560 sectors"),
             ]),
             "Bytes of the largest command; larger requests are split by the driver.";
+        "host.chipset" chipset: Chipset = Kind::words(Chipset::WORDS),
+            Fallback::By("link.type", &[
+                by_assumed("pcie", "hidden", "its cost is in the latencies of the link and of memory"),
+                by_assumed("sata", "hidden", "its cost is in host.ahci"),
+                by_given("ddr", "bridges", "the port is one of the North Bridge"),
+            ]),
+            "What is between processors and storage: a cost within other times, or North and South Bridge as parts.",
+            when "link.type" is "sata" | "ddr";
         "host.page" page: u64 = SIZE.within(4096.0, 65536.0),
             given("4KiB", "the page of x86, and NVMe's smallest"),
             "Memory page (NVMe CC.MPS), a power of two: a transfer of more than two has a list that is read first.",
@@ -116,8 +139,81 @@ section! {
         table ahci: Ahci;
         /// The host controller of a UFS link.
         table ufshci: Ufshci;
+        /// The chipset's DMA.
+        table dma: Dma;
+        /// The link between the bridges.
+        table dmi: Dmi;
+        /// The front-side bus.
+        table fsb: Fsb;
         /// What an interrupt costs.
         table interrupt: Interrupt;
+        /// Main memory, as the chipset's DMA sees it.
+        table memory: Memory;
+    }
+}
+
+section! {
+    /// The DMA of a chipset: in the South Bridge for SATA, in the DRAM controller for a DDR port. It walks the list of
+    /// memory regions (`host.ahci.region`) a sector or a burst at a time.
+    Dma {
+        "host.dma.entries" entries: u32 = COUNT.within(1.0, 8.0),
+            assumed("4", "a read of 64 bytes brings four entries of 16"),
+            "Entries of the list of memory regions (PRD table) that the DMA reads at once.",
+            when "host.chipset" is "bridges";
+        "host.dma.read_ahead" read_ahead: u32 = COUNT.within(0.0, 64.0),
+            given("0", "ddrssd, 3.3: each piece of a write is fetched, sent and written before the next"),
+            "Sectors of a write that the DMA asks memory for ahead of the one that is being sent.",
+            when "host.chipset" is "bridges";
+        "host.dma.buffer" buffer: u64 = SIZE.within(512.0, 1048576.0),
+            assumed("4KiB", "some sectors, so that reads are posted: DMI is three times as fast as SATA"),
+            "Data of a read that waits in the South Bridge for DMI; while it is full the SATA link stands still.",
+            when "host.chipset" is "bridges";
+    }
+}
+
+section! {
+    /// The Direct Media Interface between North and South Bridge.
+    Dmi {
+        "host.dmi.bandwidth" bandwidth: u64 = RATE,
+            given("1GB/s", "Intel 965 Express Chipset Family data sheet (2006): 2 GB/s, half of it each way"),
+            "Bytes a second each way.",
+            when "host.chipset" is "bridges";
+        "host.dmi.latency" latency: Time = TIME,
+            assumed("150ns", "that of a PCI Express link, which DMI is in all but name"),
+            "From one bridge to the other.",
+            when "host.chipset" is "bridges";
+    }
+}
+
+section! {
+    /// The front-side bus, over which processors write the registers of a DMA.
+    Fsb {
+        "host.fsb.latency" latency: Time = TIME,
+            assumed("100ns", "an uncached write on a bus of 266 MHz: arbitration, request, snoop, data"),
+            "From a processor's write of a register to the North Bridge.",
+            when "host.chipset" is "bridges";
+    }
+}
+
+section! {
+    /// Main memory, as the chipset's DMA sees it: a channel in order, with its refresh.
+    Memory {
+        "host.memory.bandwidth" bandwidth: u64 = RATE,
+            given("6.4GB/s", "ddrssd, 5: DDR2-800, x64"),
+            "Bytes a second of its data bus.",
+            when "host.chipset" is "bridges";
+        "host.memory.latency" latency: Time = TIME,
+            assumed("60ns", "precharge, row and column of DDR2-800 at 12.5 ns each, and as much in the controller"),
+            "From a first access to its first data.",
+            when "host.chipset" is "bridges";
+        "host.memory.refresh_interval" refresh_interval: Time = TIME,
+            given("7.8us", "JESD79-2: tREFI up to 85 C"),
+            "Time between refreshes; 0s: none.",
+            when "host.chipset" is "bridges";
+        "host.memory.refresh" refresh: Time = TIME,
+            given("127.5ns", "JESD79-2: tRFC of 1 Gb"),
+            "Time that a refresh takes.",
+            when "host.chipset" is "bridges";
     }
 }
 
@@ -127,23 +223,23 @@ section! {
         "host.ahci.register_write" register_write: Time = TIME,
             assumed("300ns", ADAPTER),
             "From the driver's write of a port register to the adapter's seeing it.",
-            when "link.type" is "sata";
+            when "host.chipset" is "hidden";
         "host.ahci.command_fetch" command_fetch: Time = TIME,
             assumed("800ns", ADAPTER),
             "Reading a command's header and table from memory, one command after the other.",
-            when "link.type" is "sata";
+            when "host.chipset" is "hidden";
         "host.ahci.region_fetch" region_fetch: Time = TIME,
             assumed("20ns", "entries of 16 bytes are read several at a time"),
             "Reading an entry of the list of memory regions.",
-            when "link.type" is "sata";
+            when "host.chipset" is "hidden";
         "host.ahci.region" region: u64 = SIZE.within(512.0, 4194304.0),
             assumed("4KiB", "buffers are scattered over pages"),
             "Bytes of a memory region.",
-            when "link.type" is "sata";
+            when "link.type" is "sata" | "ddr";
         "host.ahci.queued_trim" queued_trim: bool = BOOL,
             assumed("false", "Linux keeps queued trims off for many drives"),
             "Trims are queued with the other commands; else issued alone, as flushes are.",
-            when "link.type" is "sata";
+            when "link.type" is "sata" | "ddr";
     }
 }
 

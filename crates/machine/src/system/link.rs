@@ -2,7 +2,9 @@
 
 use sim::Time;
 
-use super::key::{BOOL, COUNT, Fallback, Kind, RATE, SIZE, TIME, assumed, by_assumed, by_given, given, section, words};
+use super::key::{
+    BOOL, COUNT, Fallback, Kind, RATE, SIZE, TIME, TRANSFERS, assumed, by_assumed, by_given, given, section, words,
+};
 
 words! {
     /// What the wires are, and with them the protocol and the driver.
@@ -13,6 +15,8 @@ words! {
         Sata = "sata",
         /// UFS: UniPro over M-PHY, behind a UFSHCI host controller.
         Ufs = "ufs",
+        /// A DDR port of the memory controller, on which the device raises DQS when its data is there.
+        Ddr = "ddr",
     }
 }
 
@@ -103,5 +107,21 @@ section! {
             assumed("true", "drives and hosts that queue commands have it"),
             "The DMA Setup FIS of a write activates its first Data FIS (DMA Setup Auto-Activate).",
             when "link.type" is "sata";
+        "link.rate" rate: u64 = TRANSFERS,
+            given("800MT/s", "JESD79-2: DDR2-800"),
+            "Transfers a second of a DDR port.",
+            when "link.type" is "ddr";
+        "link.width" width: u64 = SIZE.within(1.0, 64.0),
+            given("8B", "a DIMM's 64 data bits"),
+            "Bytes of a transfer of a DDR port.",
+            when "link.type" is "ddr";
+        "link.burst_length" burst_length: u32 = COUNT.within(4.0, 8.0),
+            given("8", "JESD79-2: 4 or 8"),
+            "Transfers of a burst of a DDR port, 4 or 8: the unit in which its DMA moves data.",
+            when "link.type" is "ddr";
+        "link.dqs" dqs: Time = TIME,
+            assumed("12.5ns", "as soon as a memory's would come: CAS latency 5 of DDR2-800"),
+            "From the data's being in the device to the first edge of DQS, for which the controller waits.",
+            when "link.type" is "ddr";
     }
 }

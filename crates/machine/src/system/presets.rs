@@ -21,6 +21,8 @@ const FILES: &[(&str, &str)] = files![
     "mqsim-default",
     "ufs2",
     "ufs2-galaxy-s6",
+    "sata-ssd-southbridge",
+    "ddrssd",
 ];
 
 static TITLES: LazyLock<Vec<(&'static str, String)>> = LazyLock::new(|| {

@@ -132,8 +132,15 @@ fn draw_sets(rng: &mut Rng) -> (Vec<(&'static str, String)>, Preparation) {
 
     set("host.cores", pick(rng, &[1, 3]).to_string());
     if sata {
-        set("link.type", "sata".to_owned());
-        set("link.generation", "3".to_owned());
+        match pick(rng, &["adapter", "bridges", "ddr"]) {
+            "ddr" => set("link.type", "ddr".to_owned()),
+            chipset => {
+                set("link.type", "sata".to_owned());
+                set("link.generation", "3".to_owned());
+                set("host.chipset", if chipset == "bridges" { "bridges" } else { "hidden" }.to_owned());
+            }
+        }
+        set("device.buffering", pick(rng, &["streamed", "single"]).to_owned());
         set("host.queue_depth", pick(rng, &[1, 8, 32]).to_string());
     } else if ufs {
         set("link.type", "ufs".to_owned());

@@ -1,6 +1,6 @@
 //! A resource that does one thing at a time.
 
-use sim::Time;
+use crate::Time;
 
 /// A stretch of time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -46,9 +46,10 @@ impl Serial {
         Span { from, to }
     }
 
-    /// When all that is accepted would be through, had the wire not been idle since it has carried data.
+    /// When all that is accepted would be through, had the wire not been idle since it has carried data: the next data
+    /// starts then, or when it is due if that is later.
     #[inline]
-    fn all_free(&self) -> Time {
+    pub fn all_free(&self) -> Time {
         self.free + (self.charged - self.settled)
     }
 

@@ -1,0 +1,218 @@
+//! SATA below the South Bridge: what the drive sends crosses DMI and the North Bridge to memory, a sector at a time, and
+//! the other way round.
+
+use std::collections::VecDeque;
+
+use host::Chipset;
+use link::dmi::MESSAGE;
+use link::sata::{Pace, REGISTER, SET_DEVICE_BITS};
+use link::{Direction, Dmi, DmiConfig, Sata, SataConfig, Transfer, Utilisation};
+use media::SECTOR;
+use sim::{Schedule, Time};
+
+use super::{Event, Shared, Spans};
+
+/// Rows of the chipset.
+const NAMES: [&str; 3] = ["dmi to south", "dmi to north", "memory"];
+/// Bytes of a command's header and of its table before the memory regions (AHCI 1.3.1, 4.2.2 and 4.2.3): read one after
+/// the other, since one points to the other.
+const HEADER: u32 = 32;
+const TABLE: u32 = 128;
+
+/// Link, DMI and the DMA of the adapter.
+#[derive(Clone, Debug)]
+pub(super) struct South {
+    sata: Sata,
+    dmi: Dmi,
+    /// When the adapter has read the commands it knows of: one after the other.
+    fetched: Time,
+    /// When the DMA has sent on what it has.
+    drained: Time,
+    /// Sectors of reads that the DMA holds at most, and when each of the last so many has left it.
+    room: usize,
+    leaves: VecDeque<Time>,
+    /// Sectors of writes that are asked for ahead of the one on the wire, and when the last so many were on it.
+    read_ahead: usize,
+    carried: VecDeque<Time>,
+}
+
+impl South {
+    pub fn new(sata: &SataConfig, chipset: &Chipset) -> South {
+        let room = (chipset.dma.buffer / SECTOR) as usize;
+        assert!(room > 0, "a DMA with a buffer of {} bytes, expected a sector", chipset.dma.buffer);
+        let read_ahead = chipset.dma.read_ahead as usize;
+        South {
+            sata: Sata::new(sata),
+            dmi: Dmi::new(&DmiConfig { bandwidth: chipset.dmi_bandwidth, latency: chipset.dmi_latency }),
+            fetched: Time::ZERO,
+            drained: Time::ZERO,
+            room,
+            leaves: VecDeque::with_capacity(room + 1),
+            read_ahead,
+            carried: VecDeque::with_capacity(read_ahead + 1),
+        }
+    }
+
+    pub fn names(&self) -> &'static [&'static str] {
+        &NAMES
+    }
+
+    pub fn busy(&self, now: Time, shared: &Shared) -> Vec<Time> {
+        let [down, up] = self.dmi.busy(now);
+        vec![down, up, shared.memory.busy(now)]
+    }
+
+    pub fn utilisation(&self, now: Time) -> [Utilisation; 2] {
+        self.sata.utilisation(now)
+    }
+
+    pub fn power_cut(&mut self, now: Time) {
+        self.sata.power_cut(now);
+        self.dmi.power_cut(now);
+        (self.fetched, self.drained) = (self.fetched.min(now), self.drained.min(now));
+        self.leaves.clear();
+    }
+
+    /// A register write is in the North Bridge: it goes on to the adapter, which reads the command's header and table.
+    pub fn fetch(&mut self, now: Time, shared: &mut Shared) -> Time {
+        let written = self.dmi.message(now, now, Direction::ToDevice, MESSAGE);
+        let mut at = written.max(self.fetched);
+        for bytes in [HEADER, TABLE] {
+            at = look(&mut self.dmi, shared, now, at, bytes);
+        }
+        self.fetched = at;
+        at
+    }
+
+    /// The adapter sends a command, and the drive accepts it if it is queued. Returns its arrival.
+    pub fn command<S: Schedule<Event>>(&mut self, now: Time, queued: bool, spans: &mut Spans<'_, S>) -> Time {
+        let command = self.sata.frame(now, Direction::ToDevice, REGISTER);
+        spans.link(Direction::ToDevice, "command", command);
+        if queued {
+            spans.link(Direction::ToHost, "accept", self.sata.frame(now, Direction::ToHost, REGISTER));
+        }
+        command.to
+    }
+
+    /// The drive tells of a command's end. Returns when the North Bridge, and so the driver, can know.
+    pub fn status<S: Schedule<Event>>(&mut self, now: Time, queued: bool, spans: &mut Spans<'_, S>) -> Time {
+        let bytes = if queued { SET_DEVICE_BITS } else { REGISTER };
+        let frame = self.sata.frame(now, Direction::ToHost, bytes);
+        spans.link(Direction::ToHost, "status", frame);
+        self.dmi.message(now, frame.to, Direction::ToHost, MESSAGE)
+    }
+
+    /// D, then B where a region begins, then E, for each sector. E is posted: it goes on while the next sector is on
+    /// the wire, as long as the DMA has room for it.
+    pub fn to_host<S: Schedule<Event>>(
+        &mut self,
+        now: Time,
+        slot: u16,
+        bytes: u64,
+        shared: &mut Shared,
+        spans: &mut Spans<'_, S>,
+    ) -> Transfer {
+        let South { sata, dmi, drained, room, leaves, .. } = self;
+        let mut inward = Inward { dmi, shared, now, slot, drained, room: *room, leaves, landed: now };
+        let moved = sata
+            .data_paced(now, Direction::ToHost, bytes, SECTOR, &mut inward, |way, span| spans.link(way, "data", span));
+        let landed = inward.landed;
+        spans.chipset(1, "data", now, *drained);
+        Transfer { arrives: landed, ..moved }
+    }
+
+    /// B where a region begins, then E, then D, for each sector: the DMA asks memory for the next when the last is on
+    /// its way, or so many ahead as it reads ahead.
+    pub fn to_device<S: Schedule<Event>>(
+        &mut self,
+        now: Time,
+        slot: u16,
+        bytes: u64,
+        shared: &mut Shared,
+        spans: &mut Spans<'_, S>,
+    ) -> Transfer {
+        let South { sata, dmi, read_ahead, carried, .. } = self;
+        carried.clear();
+        let mut outward =
+            Outward { dmi, shared, now, slot, asked: Time::ZERO, first: None, read_ahead: *read_ahead, carried };
+        sata.data_paced(now, Direction::ToDevice, bytes, SECTOR, &mut outward, |way, span| {
+            spans.link(way, "data", span)
+        })
+    }
+}
+
+/// The adapter reads `bytes` of a descriptor in memory, asked for at `at`. Returns when it has them.
+fn look(dmi: &mut Dmi, shared: &mut Shared, now: Time, at: Time, bytes: u32) -> Time {
+    let asked = dmi.message(now, at, Direction::ToHost, MESSAGE);
+    let there = shared.memory.look(now, asked, u64::from(bytes));
+    dmi.message(now, there, Direction::ToDevice, bytes)
+}
+
+/// The DMA's side of data that comes from the drive.
+struct Inward<'a> {
+    dmi: &'a mut Dmi,
+    shared: &'a mut Shared,
+    now: Time,
+    slot: u16,
+    drained: &'a mut Time,
+    room: usize,
+    leaves: &'a mut VecDeque<Time>,
+    landed: Time,
+}
+
+impl Pace for Inward<'_> {
+    fn may_start(&mut self, at: Time, _bytes: u64) -> Time {
+        if self.leaves.len() < self.room {
+            return at;
+        }
+        // The place of the sector that has been here longest.
+        at.max(self.leaves.pop_front().expect("there is room for one"))
+    }
+
+    fn passed(&mut self, at: Time, bytes: u64) {
+        let mut from = at.max(*self.drained);
+        if self.shared.walk.step(self.slot, bytes) {
+            from = look(self.dmi, self.shared, self.now, from, self.shared.look as u32);
+        }
+        let sent = self.dmi.data(from, Direction::ToHost, bytes).to;
+        *self.drained = sent;
+        self.leaves.push_back(sent);
+        self.landed = self.shared.memory.stream(sent + self.dmi.latency(), bytes).to;
+    }
+}
+
+/// The DMA's side of data that goes to the drive.
+struct Outward<'a> {
+    dmi: &'a mut Dmi,
+    shared: &'a mut Shared,
+    now: Time,
+    slot: u16,
+    /// When the DMA asked last.
+    asked: Time,
+    /// When the wire was first ready.
+    first: Option<Time>,
+    read_ahead: usize,
+    carried: &'a mut VecDeque<Time>,
+}
+
+impl Pace for Outward<'_> {
+    fn may_start(&mut self, at: Time, bytes: u64) -> Time {
+        let first = *self.first.get_or_insert(at);
+        let room = match self.carried.len() > self.read_ahead {
+            true => self.carried.pop_front().expect("one was carried"),
+            false => first,
+        };
+        let mut from = room.max(self.asked);
+        if self.shared.walk.step(self.slot, bytes) {
+            from = look(self.dmi, self.shared, self.now, from, self.shared.look as u32);
+        }
+        self.asked = from;
+        let asked = self.dmi.request(from, Direction::ToHost);
+        let read = self.shared.memory.stream(asked + self.shared.memory.latency(), bytes).to;
+        at.max(self.dmi.data(read, Direction::ToDevice, bytes).to + self.dmi.latency())
+    }
+
+    fn passed(&mut self, at: Time, _bytes: u64) {
+        self.carried.push_back(at);
+    }
+}
