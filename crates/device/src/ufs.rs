@@ -1,5 +1,6 @@
 //! A UFS device's front end: one queue of tasks, where the host's slot is the task's tag, and the data of writes called
-//! for piece by piece (UFS 2.0, JESD220B).
+//! for piece by piece (UFS 2.0, JESD220B). A logical unit's blocks are of 4 KiB and more; here what is asked for moves,
+//! down to a sector, so that any trace can be played.
 
 use std::collections::VecDeque;
 

@@ -73,6 +73,7 @@ impl Ufshci {
             slots: Slots::new(config),
             read: Channel::default(),
             write: Channel::default(),
+            // Where the driver polls there is nothing to aggregate; of one there is nothing to wait for.
             aggregation: config.ufshci.aggregation.filter(|a| interrupting && a.threshold > 1),
             controller: config.ufshci.clone(),
             untold: 0,

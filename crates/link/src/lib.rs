@@ -52,7 +52,7 @@ pub struct Utilisation {
     /// Bytes on the wire before encoding: the payload, its headers and framing, and the packets that only the
     /// protocol needs.
     pub wire: u64,
-    /// Packets (PCIe: TLPs, SATA: frames).
+    /// Packets (PCIe: TLPs, SATA: frames, UFS: data frames).
     pub packets: u64,
 }
 

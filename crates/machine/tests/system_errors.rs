@@ -207,6 +207,11 @@ const CASES: &[Case] = &[
         r#"bad.toml:4:1: host.ufshci.aggregation_time is "50us", expected a multiple of 40us, not zero"#,
     ),
     (
+        &["[link]", r#"type = "ufs""#, "[host]", "ufshci = { aggregation = 4 }", r#"completion = "polling""#],
+        &[],
+        r#"bad.toml:4:12: host.ufshci.aggregation is 4, but host.completion is "polling": there are no interrupts to aggregate"#,
+    ),
+    (
         &["[link]", r#"type = "ufs""#, "[device]", r#"utp.segment = "1000B""#],
         &[],
         r#"bad.toml:4:5: device.utp.segment is "1kB", expected a multiple of 512B"#,

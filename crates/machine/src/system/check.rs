@@ -95,6 +95,11 @@ fn link(s: &System) -> Result<(), SystemError> {
         let time = s.host.ufshci.aggregation_time.ps();
         let key = "host.ufshci.aggregation_time";
         s.expect(time > 0 && time.is_multiple_of(40_000_000), &[key], "a multiple of 40us, not zero")?;
+        let (threshold, completion) = ("host.ufshci.aggregation", "host.completion");
+        if s.host.ufshci.aggregation > 1 && s.host.completion == Completion::Polling {
+            let why = format!("{}, but {}: there are no interrupts to aggregate", s.is(threshold), s.is(completion));
+            return s.conflict(&[threshold, completion], why);
+        }
     }
     if s.link.kind != LinkType::Pcie {
         let (slots, tags) = ("host.queue_depth", "device.max_commands");
