@@ -166,11 +166,6 @@ const CASES: &[Case] = &[
         r#"bad.toml:2:1: host.memory.refresh is "5us", expected at most half of host.memory.refresh_interval"#,
     ),
     (
-        &["[device]", "max_commands = 8", "[link]", r#"type = "sata""#],
-        &[],
-        r#"bad.toml:2:1: device.max_commands is 8, expected at least host.queue_depth (32) where link.type is "sata""#,
-    ),
-    (
         &["[link]", r#"bandwidth = "automatic""#],
         &[],
         r#"bad.toml:2:13: link.bandwidth: found "automatic", expected a bandwidth with its unit, such as "400MB/s", or "auto""#,

@@ -18,6 +18,8 @@ fn the_presets_are_listed_with_their_titles() {
     mqsim-default         MQSim's default drive: 512 GiB raw, 8 channels, 2 MiB mapping cache
     ufs2                  UFS 2.0 HS-G3 x2 MLC device, 64 GB, on a phone of 2015
     ufs2-galaxy-s6        The UFS 2.0 device of a Galaxy S6 with 64 GB: one lane of HS-G2
+    sata-ssd-southbridge  PC of 2007: SLC drive on SATA 3 Gb/s behind North and South Bridge (Kim et al., 2009)
+    ddrssd                PC of 2007: that SLC drive on a DDR2-800 port of the North Bridge (Kim et al., 2009)
     ");
 }
 
@@ -95,11 +97,13 @@ fn content_hashes_are_pinned() {
     assert_snapshot!(list, @r"
     nvme-client-tlc       9996bfe95cdec8ec3475608807eb3cc1736daf65eb00ae205fce36b9377ee936
     nvme-enterprise-tlc   a1bfc587c69e47fb3b7a153c36cf31641973c03cabbbcd697c649bdcf7c1c21c
-    sata-mlc              221f4f38d25f0b6e5cf640f7dc6b8c07e33c31b16cd216f882009ca4fe609e41
+    sata-mlc              e614e916f00627113a11af5a580965661a97d3280a685dd5403523213d3a9fb7
     mqsim-ideal-map       3dce3512547f359cbde5965f2560546849273a965093cba05da1eef005e42421
     mqsim-default         50afdae9d2cf933ac741db58999b9f5f7778c28026f2b6f36e69f03164ab71d4
     ufs2                  72dc7257623480ee8ebece07380b01d86b9691a23e75c817fb69647c939baf61
     ufs2-galaxy-s6        80dba22314dd607f5339d962e4dc8f6a32cdd5261f1e40365beec936580ab722
+    sata-ssd-southbridge  a7bafe6ad74856e92737f527c0c532a6f4cc81e2316fccfdf259b422e9f962c0
+    ddrssd                38b2371eec46f5dd358d99b22c56d462e34ed8c227ad1b372f9eac042cac6677
     ");
 }
 

@@ -73,9 +73,6 @@ fn link(s: &System) -> Result<(), SystemError> {
         s.expect(s.device.max_commands <= 32, &["device.max_commands", "link.type"], &most)?;
         let largest = format!("at most 32MiB where {}", s.is("link.type"));
         s.expect(s.host.max_transfer <= 32 << 20, &["host.max_transfer", "link.type"], &largest)?;
-        let tags = format!("at least host.queue_depth ({}) where {}", s.host.queue_depth, s.is("link.type"));
-        let enough = s.device.max_commands >= s.host.queue_depth;
-        s.expect(enough, &["device.max_commands", "host.queue_depth", "link.type"], &tags)?;
         chipset(s)?;
     }
     if s.link.kind == LinkType::Pcie {
