@@ -67,7 +67,7 @@ impl Sata {
     }
 
     /// The command goes to the translation layer: what it asks. `None` if it has to wait for the data buffer; then
-    /// [`next`](Self::next) gives it when it is its turn.
+    /// [`next_turn`](Self::next_turn) gives it when it is its turn.
     pub fn run(&mut self, tag: u16) -> Option<Request> {
         if let Some(turn) = &mut self.turn {
             if turn.holder != NONE && turn.holder != tag {
@@ -80,7 +80,7 @@ impl Sata {
     }
 
     /// After the end of a command: the one whose turn it is now, if any waits, to be [`run`](Self::run).
-    pub fn next(&mut self) -> Option<u16> {
+    pub fn next_turn(&mut self) -> Option<u16> {
         let turn = self.turn.as_mut()?;
         if turn.holder != NONE {
             return None;
@@ -130,7 +130,8 @@ impl Sata {
         (end == now).then_some(tag)
     }
 
-    /// The host is told, and the tag is free: how the command ended. [`next`](Self::next) is to be asked afterwards.
+    /// The host is told, and the tag is free: how the command ended. [`next_turn`](Self::next_turn) is to be asked
+    /// afterwards.
     pub fn post(&mut self, tag: u16) -> Status {
         if let Some(turn) = &mut self.turn {
             assert!(turn.holder == tag, "tag {tag} ends, but tag {} has the buffer", turn.holder);

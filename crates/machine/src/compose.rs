@@ -107,7 +107,7 @@ fn front(system: &System) -> FrontConfig {
             dqs: system.link.dqs,
         }),
     };
-    let chipset = (s.chipset == h::Chipset::Bridges).then(|| host::Chipset {
+    let chipset = (s.chipset == h::Chipset::Bridges).then_some(host::Chipset {
         front_side_bus: s.fsb.latency,
         dmi_bandwidth: s.dmi.bandwidth,
         dmi_latency: s.dmi.latency,

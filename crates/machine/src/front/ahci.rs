@@ -177,7 +177,7 @@ impl Ahci {
         let at = self.frame(now, Direction::ToHost, bytes, "status", s);
         self.interrupts += u64::from(!self.polling);
         self.host.completion(now, tag, status, at, &mut host_part(s));
-        if let Some(next) = self.device.next() {
+        if let Some(next) = self.device.next_turn() {
             s.at(STEP, now, Event::Step { step: START, of: u32::from(next) });
         }
     }

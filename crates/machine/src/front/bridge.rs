@@ -38,7 +38,7 @@ struct Shared {
 /// Where the drive is attached.
 #[derive(Clone, Debug)]
 enum Port {
-    South(South),
+    South(Box<South>),
     North(North),
 }
 
@@ -81,7 +81,7 @@ impl Bridge {
         assert!(slots <= tags, "{slots} command slots for a drive of {tags} commands");
         let link = host_rows(&host).len() as u32;
         let port = match &config.link {
-            link::Config::Sata(sata) => Port::South(South::new(sata, chipset)),
+            link::Config::Sata(sata) => Port::South(Box::new(South::new(sata, chipset))),
             link::Config::Ddr(ddr) => Port::North(North::new(ddr)),
             link::Config::Pcie(_) | link::Config::Ufs(_) => panic!("{:?} on a bridge's port", config.link),
         };
@@ -234,8 +234,8 @@ impl Bridge {
     ) -> Transfer {
         let (shared, rows) = (&mut self.shared, self.rows);
         port!(&mut self.port, at => match direction {
-            Direction::ToHost => at.to_host(now, slot, bytes, shared, &mut rows.on(s)),
-            Direction::ToDevice => at.to_device(now, slot, bytes, shared, &mut rows.on(s)),
+            Direction::ToHost => at.receive(now, slot, bytes, shared, &mut rows.on(s)),
+            Direction::ToDevice => at.send(now, slot, bytes, shared, &mut rows.on(s)),
         })
     }
 
@@ -270,7 +270,7 @@ impl Bridge {
         self.interrupts += u64::from(!self.polling);
         let visible = told.max(self.landed[tag as usize]);
         self.host.completion(now, tag, status, visible, &mut host_part(s));
-        if let Some(next) = self.device.next() {
+        if let Some(next) = self.device.next_turn() {
             s.at(STEP, now, Event::Step { step: START, of: u32::from(next) });
         }
     }

@@ -50,7 +50,7 @@ impl North {
     }
 
     /// DQS, then D, B where a region begins, and E, for each burst.
-    pub fn to_host<S: Schedule<Event>>(
+    pub fn receive<S: Schedule<Event>>(
         &mut self,
         now: Time,
         slot: u16,
@@ -71,13 +71,13 @@ impl North {
             at = stored.to;
             left -= part;
         }
-        self.moved(Direction::ToHost, from, sent, at, moving, shared, spans);
+        self.moved(Direction::ToHost, Held { from, sent, to: at, moving }, shared, spans);
         Transfer { sent, arrives: at }
     }
 
     /// B where a region begins, E, and D, for each burst. Column commands run ahead within what the table has said, so
     /// that memory's latency is waited for once at its start and after each look at the table.
-    pub fn to_device<S: Schedule<Event>>(
+    pub fn send<S: Schedule<Event>>(
         &mut self,
         now: Time,
         slot: u16,
@@ -100,25 +100,24 @@ impl North {
             at = burst.to;
             left -= part;
         }
-        self.moved(Direction::ToDevice, from, at, at, moving, shared, spans);
+        self.moved(Direction::ToDevice, Held { from, sent: at, to: at, moving }, shared, spans);
         Transfer { sent: at, arrives: at }
     }
 
-    /// A transfer has held the DMA from `from` to `to`, and the port until `sent`.
-    #[allow(clippy::too_many_arguments)]
-    fn moved<S: Schedule<Event>>(
-        &self,
-        way: Direction,
-        from: Time,
-        sent: Time,
-        to: Time,
-        moving: Time,
-        shared: &mut Shared,
-        spans: &mut Spans<'_, S>,
-    ) {
+    /// A transfer is over.
+    fn moved<S: Schedule<Event>>(&self, way: Direction, held: Held, shared: &mut Shared, spans: &mut Spans<'_, S>) {
+        let Held { from, sent, to, moving } = held;
         shared.path.end(from, to, moving);
         spans.link(way, "data", Span { from, to: sent });
         spans.chipset(0, "data", from, to);
         spans.chipset(1, "data", from, to);
     }
+}
+
+/// What a transfer had: the DMA from the start to the end, for some of which data moved, and the port until it was sent.
+struct Held {
+    from: Time,
+    sent: Time,
+    to: Time,
+    moving: Time,
 }

@@ -104,7 +104,7 @@ impl South {
 
     /// D, then B where a region begins, then E, for each sector. E is posted: it goes on while the next sector is on
     /// the wire, as long as the DMA has room for it.
-    pub fn to_host<S: Schedule<Event>>(
+    pub fn receive<S: Schedule<Event>>(
         &mut self,
         now: Time,
         slot: u16,
@@ -123,7 +123,7 @@ impl South {
 
     /// B where a region begins, then E, then D, for each sector: the DMA asks memory for the next when the last is on
     /// its way, or so many ahead as it reads ahead.
-    pub fn to_device<S: Schedule<Event>>(
+    pub fn send<S: Schedule<Event>>(
         &mut self,
         now: Time,
         slot: u16,
