@@ -37,6 +37,8 @@ RUNS: list[tuple[str, str, dict[str, object]]] = [
     ("mqsim-default", "none", {}),
     ("ufs2", "none", {}),
     ("ufs2-galaxy-s6", "none", {}),
+    ("sata-ssd-southbridge", "none", {}),
+    ("ddrssd", "none", {}),
     ("mqsim-ideal-map", "steady", SHRUNK),
     ("mqsim-default", "steady", SHRUNK | {"ftl.map_cache.size": "16KiB"}),
 ]

@@ -82,7 +82,7 @@ section! {
             ]),
             "Commands that the controller works on at once.";
         "device.buffering" buffering: Buffering = Kind::words(Buffering::WORDS),
-            assumed("streamed", "drives have sent what they had while flash was read, since there was room for two pages"),
+            assumed("streamed", "drives send a page while the next is read"),
             "Streamed: data leaves as it comes, and commands overlap. Single: one buffer, which a command has from its \
              start until its data has left (read) or is written; flash and interface take turns.",
             when "link.type" is "sata" | "ddr";
