@@ -62,7 +62,7 @@ impl Default for UfsConfig {
             latency: Time::from_ns(400),
             // Assumed: what one does not wait for.
             credits: 4096,
-            // UniPro 1.6: the thresholds' values after a reset have every frame answered.
+            // Given: Linux's drivers set DL_TC0OutAckThreshold and DL_AFC0CreditThreshold to 0: every frame is answered.
             frames_per_afc: 1,
         }
     }

@@ -76,7 +76,7 @@ section! {
             "A UFS receiver's buffer, which frames that are not yet acknowledged fill.",
             when "link.type" is "ufs";
         "link.frames_per_afc" frames_per_afc: u32 = COUNT.within(1.0, 16.0),
-            given("1", "UniPro 1.6: the thresholds' values after a reset"),
+            given("1", "Linux: drivers of host controllers set DL_TC0OutAckThreshold and DL_AFC0CreditThreshold to 0"),
             "UniPro data frames answered by one acknowledgement and flow-control frame.",
             when "link.type" is "ufs";
         "link.max_payload" max_payload: u64 = SIZE.within(128.0, 4096.0),
