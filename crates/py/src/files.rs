@@ -12,5 +12,6 @@ pub const FILES: &[(&str, &str)] = files![
     "claims/ddrssd.toml",
     "claims/drambus.toml",
     "claims/ssd_crosscheck.toml",
+    "experiments/ddrssd.toml",
     "experiments/ssd_crosscheck.toml",
 ];

@@ -1,0 +1,49 @@
+"""What comes of the papers: a verdict that changes is seen here, and is to be explained in CHANGELOG.md."""
+
+from pathlib import Path
+
+import pytest
+from syrupy.assertion import SnapshotAssertion
+
+import nandram
+from nandram.papers import library
+
+TOP = Path(__file__).parents[2]
+
+
+@pytest.mark.parametrize("paper", [paper for paper in library.papers() if library.load(paper).experiment is not None])
+def test_verdicts(paper: str, snapshot: SnapshotAssertion) -> None:
+    found = nandram.reproduce(paper, quick=True)
+    shown = {row.id: [row.verdict, None if row.ours is None else float(f"{row.ours:.4g}")] for row in found}
+    assert shown == snapshot
+
+
+PERTURBED = [
+    ("ddrssd", "[runs.write]", "flash.program", "300us", "*.write*"),
+    ("ssd_crosscheck", "[runs.ideal_map]", "flash.read", "60us", "*.ideal_map"),
+]
+"""A value that is given for the paper's system, changed for a run, and the claims that rest on it."""
+
+
+@pytest.mark.parametrize(("paper", "run", "key", "value", "claims"), PERTURBED, ids=[each[0] for each in PERTURBED])
+def test_a_given_parameter_moves_the_claims_that_rest_on_it(
+    paper: str, run: str, key: str, value: str, claims: str, tmp_path: Path
+) -> None:
+    text = (TOP / "experiments" / f"{paper}.toml").read_text()
+    assert run in text
+    file = tmp_path / f"{paper}.toml"
+    change = f'"{key}" = "{value}"'
+    before_it, behind = text.split(f"{run}\n")
+    if "set = { " in behind.partition("[runs.")[0]:
+        behind = behind.replace("set = { ", f"set = {{ {change}, ", 1)
+    else:
+        behind = f"set = {{ {change} }}\n{behind}"
+    file.write_text(f"{before_it}{run}\n{behind}")
+    before = nandram.reproduce(paper, quick=True, claims=claims)
+    after = nandram.reproduce(str(file), quick=True, claims=claims)
+    assert any(each["key"] == key for each in before.rows[0].rests_on.given)
+    for row in before:
+        ours = after[row.id].ours
+        assert row.ours is not None
+        assert ours is not None
+        assert abs(ours / row.ours - 1) > 0.005
