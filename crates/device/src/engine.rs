@@ -95,10 +95,12 @@ impl Engine {
         self.commands[tag as usize].next = next;
     }
 
+    /// Takes a command in. Returns what was kept in [`Command::next`] before.
     #[inline(always)]
-    pub fn admit(&mut self, tag: u16, queue: u16, cid: u16, request: &Request) {
+    pub fn admit(&mut self, tag: u16, queue: u16, cid: u16, request: &Request) -> u16 {
         let command = &mut self.commands[tag as usize];
         assert!(command.state == State::Free, "tag {tag} is in use");
+        let kept = command.next;
         let moves = matches!(request.op, Op::Read | Op::Write);
         *command = Command {
             request: *request,
@@ -110,6 +112,7 @@ impl Engine {
             status: Status::Ok,
             state: State::Admitted,
         };
+        kept
     }
 
     /// Has a processor decode the command. True if that takes no time and no event will follow.
@@ -183,6 +186,34 @@ impl Engine {
         self.finish(now, tag, Time::ZERO, status, s)
     }
 
+    /// Data passes memory of the controller that takes time for it.
+    #[inline(always)]
+    pub fn has_dram(&self) -> bool {
+        self.dram.is_some()
+    }
+
+    /// The last `bytes` of a read's data, which no memory delays, have left at `at`, and the translation layer is done:
+    /// [`stage`](Self::stage) and [`finish`](Self::finish) in one.
+    #[inline(always)]
+    pub fn deliver(
+        &mut self,
+        now: Time,
+        tag: u16,
+        bytes: u64,
+        at: Time,
+        status: Status,
+        s: &mut impl Schedule<Event>,
+    ) -> Time {
+        let command = &mut self.commands[tag as usize];
+        let expected = command.state == State::Running && command.request.op == Op::Read;
+        assert!(expected, "data for tag {tag}, a {:?} in state {:?}", command.request.op, command.state);
+        let whole = bytes == command.left || (bytes < command.left && status != Status::Ok);
+        assert!(whole, "{:?} ends with {bytes} bytes of the {} left", command.request, command.left);
+        (command.left, command.state, command.status) = (command.left - bytes, State::Ended, status);
+        let sent = command.sent.max(at).max(now);
+        if self.costs.complete == Time::ZERO { sent } else { self.complete_by_firmware(now, sent, s) }
+    }
+
     /// The data that was last staged has left at `at`, and the translation layer is done: [`sent`](Self::sent) and
     /// [`complete`](Self::complete) in one.
     #[inline(always)]
@@ -193,10 +224,13 @@ impl Engine {
         assert!(whole, "{:?} ends well with {} bytes left", command.request, command.left);
         command.state = State::Ended;
         command.status = status;
-        let sent = command.sent.max(at);
-        if self.costs.complete == Time::ZERO {
-            return sent.max(now);
-        }
+        let sent = command.sent.max(at).max(now);
+        if self.costs.complete == Time::ZERO { sent } else { self.complete_by_firmware(now, sent, s) }
+    }
+
+    /// A processor ends a command whose data have left at `sent`. Returns when the host can be told.
+    #[inline(never)]
+    fn complete_by_firmware(&mut self, now: Time, sent: Time, s: &mut impl Schedule<Event>) -> Time {
         let work = self.firmware.take(now, self.costs.complete);
         s.span(Track(work.server), "complete", work.from, work.to);
         sent.max(work.to)
@@ -210,7 +244,7 @@ impl Engine {
 
     /// The host is told; the tag is free.
     #[inline(always)]
-    pub fn release(&mut self, tag: u16) -> &Command {
+    pub fn release(&mut self, tag: u16) -> &mut Command {
         let command = &mut self.commands[tag as usize];
         assert!(command.state == State::Ended, "tag {tag} is released in state {:?}", command.state);
         command.state = State::Free;

@@ -151,16 +151,10 @@ impl Nvme {
     fn free_all(&mut self) {
         (self.free, self.room) = (NONE, 0);
         for tag in (0..self.engine.capacity()).rev() {
-            self.free(tag);
+            self.engine.chain(tag, self.free);
+            self.free = tag;
+            self.room += 1;
         }
-    }
-
-    /// The tag is free, and the first to be used again.
-    #[inline(always)]
-    fn free(&mut self, tag: u16) {
-        self.engine.chain(tag, self.free);
-        self.free = tag;
-        self.room += 1;
     }
 
     /// The least time from a doorbell to the end of a command that is not a read.
@@ -263,20 +257,19 @@ impl Nvme {
     fn take(&mut self, queue: u16, cid: u16, request: &Request) -> u16 {
         let tag = self.free;
         self.room -= 1;
-        self.free = self.engine.command(tag).next;
-        self.engine.admit(tag, queue, cid, request);
+        self.free = self.engine.admit(tag, queue, cid, request);
         self.others += u32::from(request.op != Op::Read);
         tag
     }
 
     /// Bytes of the list that a command points to: addresses of its data, ranges to trim.
-    #[inline]
+    #[inline(always)]
     fn list(&self, request: &Request) -> u32 {
-        if request.bytes <= self.unlisted && request.op != Op::Trim { 0 } else { self.long_list(request) }
+        if request.bytes <= self.unlisted && request.op != Op::Trim { 0 } else { self.long_list(*request) }
     }
 
     #[cold]
-    fn long_list(&self, request: &Request) -> u32 {
+    fn long_list(&self, request: Request) -> u32 {
         let bytes = match request.op {
             Op::Trim => request.bytes.div_ceil(RANGE_MAX) * RANGE,
             _ => (request.bytes.div_ceil(self.host_page) - 1) * PAGE_ADDRESS,
@@ -368,6 +361,35 @@ impl Nvme {
         s: &mut impl Schedule<Event>,
     ) -> Option<Time> {
         let end = self.engine.finish(now, tag, at, status, s);
+        self.end(now, tag, end, s)
+    }
+
+    /// Data passes memory of the controller that takes time for it.
+    #[inline(always)]
+    pub fn has_dram(&self) -> bool {
+        self.engine.has_dram()
+    }
+
+    /// [`data`](Self::data) and [`finish`](Self::finish) in one: the last `bytes` of a read's data, which no memory
+    /// delays, have left at `at`. Returns the command, and when its completion is to be posted.
+    #[inline(always)]
+    pub fn deliver(
+        &mut self,
+        now: Time,
+        tag: Tag,
+        bytes: u32,
+        at: Time,
+        status: Status,
+        s: &mut impl Schedule<Event>,
+    ) -> (u16, Option<Time>) {
+        let tag = index(tag);
+        let end = self.engine.deliver(now, tag, u64::from(bytes), at, status, s);
+        (tag, self.end(now, tag, end, s))
+    }
+
+    /// The end of a command, at `end`, is posted on the spot, or becomes an event.
+    #[inline(always)]
+    fn end(&mut self, now: Time, tag: u16, end: Time, s: &mut impl Schedule<Event>) -> Option<Time> {
         let foreseen = end <= now + self.horizon
             && self.others == 0
             && self.unposted == 0
@@ -391,8 +413,10 @@ impl Nvme {
     pub fn release(&mut self, at: Time, tag: u16, s: &mut impl Schedule<Event>) -> Ended {
         let command = self.engine.release(tag);
         let (queue, cid, status) = (command.queue, command.cid, command.status);
+        command.next = self.free;
+        self.free = tag;
+        self.room += 1;
         self.others -= u32::from(command.request.op != Op::Read);
-        self.free(tag);
         let interrupt = self.interrupts && (self.coalescing.is_none() || self.tell(at, queue, s));
         self.interrupts_sent += u64::from(interrupt);
         let sq_head = self.pairs[queue as usize].sq_head;

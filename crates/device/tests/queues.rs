@@ -130,7 +130,7 @@ proptest! {
                     // The driver has processed it: the request ends, its place goes to one that waits.
                     let event = s.host.pop().expect("a processed completion");
                     prop_assert_eq!(event.cid, cid);
-                    prop_assert_eq!(driver.reaped(event).unwrap().io, ios.remove(&cid).unwrap());
+                    prop_assert_eq!(driver.reaped(event).0.unwrap().io, ios.remove(&cid).unwrap());
                     let next = driver.issue(now, 0, &mut s);
                     prop_assert_eq!(next.is_some(), !waiting.is_empty());
                     if let Some(submission) = next {

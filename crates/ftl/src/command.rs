@@ -88,6 +88,8 @@ pub enum Kind {
     Free,
     /// `count` units from flash unit `unit` on, for the command `subject`, logical from `logical` on.
     HostRead,
+    /// All that a command asks, `subject`: `bytes` of the flash unit `unit`. The command is known nowhere else.
+    WholeRead,
     /// The rest of the slot `subject`.
     Fill,
     /// Units in `mask` of the program at `unit`, to be copied for lane `subject`.
@@ -200,6 +202,33 @@ impl Operations {
         self.all.push(operation);
         self.slots.resize(self.all.len() * self.stride, NIL);
         OpId(self.all.len() as u32 - 1)
+    }
+
+    /// Starts a [`Kind::WholeRead`]: as [`start`](Self::start), but writes no more than such a read has.
+    #[inline(always)]
+    pub fn start_whole_read(&mut self, tag: Tag, unit: u32, bytes: u32) -> OpId {
+        let id = self.free;
+        let Some(entry) = self.all.get_mut(id as usize) else {
+            return self.start(Operation { unit, bytes, ..Operation::of(Kind::WholeRead, tag.0) });
+        };
+        self.active += 1;
+        self.free = entry.subject;
+        (entry.kind, entry.subject, entry.unit, entry.bytes) = (Kind::WholeRead, tag.0, unit, bytes);
+        OpId(id)
+    }
+
+    /// Ends a [`Kind::WholeRead`], if `id` is one: its command, flash unit and bytes.
+    #[inline(always)]
+    pub fn end_whole_read(&mut self, id: OpId) -> Option<(Tag, u32, u32)> {
+        let entry = &mut self.all[id.0 as usize];
+        let Operation { kind, subject, unit, bytes, .. } = *entry;
+        if kind != Kind::WholeRead {
+            return None;
+        }
+        (entry.kind, entry.subject) = (Kind::Free, self.free);
+        self.free = id.0;
+        self.active -= 1;
+        Some((Tag(subject), unit, bytes))
     }
 
     /// Ends an operation and returns it.

@@ -5,6 +5,8 @@
 //! planes. One *program* covers the planes of one die that are programmed together, a *position*. Unit numbers run
 //! through block, page, position, plane, unit: the order in which a block is written.
 
+use std::num::NonZeroU32;
+
 use media::{BlockAddr, PageAddr, PlaneMask};
 
 use crate::config::{Axis, Config, Group};
@@ -38,6 +40,16 @@ pub struct Layout {
     /// Units a block.
     pub block_units: u32,
     block_shift: Option<u32>,
+    /// Once more what numbers of units are divided by, known not to be zero.
+    divisors: Divisors,
+}
+
+#[derive(Clone, Copy)]
+struct Divisors {
+    blocks: NonZeroU32,
+    per_row: NonZeroU32,
+    page_units: NonZeroU32,
+    program_units: NonZeroU32,
 }
 
 impl Layout {
@@ -68,6 +80,12 @@ impl Layout {
             block_programs,
             block_units,
             block_shift: block_units.is_power_of_two().then(|| block_units.trailing_zeros()),
+            divisors: Divisors {
+                blocks: divisor(g.blocks),
+                per_row: divisor(per_row),
+                page_units: divisor(page_units),
+                program_units: divisor(program_units),
+            },
         }
     }
 
@@ -133,24 +151,37 @@ impl Layout {
     }
 
     /// The planes that `count` units from `unit` on lie in, as one read of a single program.
-    #[inline]
+    #[inline(always)]
     pub fn span(&self, unit: u32, count: u32) -> PageAddr {
         let block = self.block_of(unit);
         let within = unit - block * self.block_units;
-        let program = within / self.program_units;
-        let in_program = within % self.program_units;
+        let Divisors { blocks, per_row, page_units, program_units } = self.divisors;
+        let (program, in_program) = (within / program_units, within % program_units);
         debug_assert!(in_program + count <= self.program_units, "a read across programs");
-        let (from, to) = (in_program / self.page_units, (in_program + count - 1) / self.page_units);
-        let mut page = self.page(block, program);
-        let first = page.planes.0.trailing_zeros();
-        page.planes = PlaneMask((((1u32 << (to - from + 1)) - 1) << (first + from)) as u16);
-        page
+        let position = block / blocks * self.per_row + program % per_row;
+        let Position { die, planes } = self.positions[position as usize];
+        // The lowest of them, moved up.
+        let first = u32::from(planes.0 & planes.0.wrapping_neg());
+        let from = in_program / page_units;
+        let more = if count == 1 { 0 } else { (in_program + count - 1) / page_units - from };
+        PageAddr {
+            die,
+            planes: PlaneMask((((2 << more) - 1) * (first << from)) as u16),
+            block: block % blocks,
+            page: program / per_row,
+        }
     }
 
     /// The physical blocks of position `position` of `block`.
     pub fn block_at(&self, block: u32, position: u32) -> BlockAddr {
         self.page(block, position).block()
     }
+}
+
+/// # Panics
+/// If `n` is zero, which no geometry that passed its check has.
+fn divisor(n: u32) -> NonZeroU32 {
+    NonZeroU32::new(n).expect("a count of a geometry is not zero")
 }
 
 /// Positions in stripe order, those of a lane next to each other.

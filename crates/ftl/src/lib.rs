@@ -160,6 +160,9 @@ pub struct Ftl {
     unit_shift: u32,
     /// All sectors of a unit, a bit each.
     all_sectors: u64,
+    /// Units below this can be read without a look at anything but the map: all that the host sees, or none where the
+    /// map may have to be fetched, or what was read is kept or handed over.
+    plainly_readable: u64,
 }
 
 /// Units of RAM that an instance of `config` moves data through.
@@ -235,7 +238,7 @@ impl Ftl {
                  SLC blocks a plane: less capacity or more flash is needed"
             ));
         }
-        let ftl = Ftl {
+        let mut ftl = Ftl {
             table: Table::new(all as u32),
             blocks: Blocks::new(&layout),
             slots: Slots::new(slots as u32),
@@ -274,9 +277,13 @@ impl Ftl {
             plant_count: 0,
             unit_shift: unit_bytes.trailing_zeros(),
             all_sectors: u64::MAX >> (64 - unit_bytes / media::SECTOR as u32),
+            plainly_readable: 0,
             layout,
             config,
         };
+        if ftl.map.is_none() && !ftl.config.moves && ftl.config.buffers.read == 0 {
+            ftl.plainly_readable = u64::from(ftl.config.user_units);
+        }
         Ok(ftl)
     }
 
@@ -284,23 +291,26 @@ impl Ftl {
     /// flash: that is returned, and all there is to do; else what is wanted is in `out`.
     #[inline(always)]
     pub fn command(&mut self, now: Time, tag: Tag, request: &Request, out: &mut Actions) -> Option<ReadOp> {
-        self.commands.start(tag, request);
-        if request.op == Op::Read {
-            return self.read(tag, request, out);
+        if request.op == Op::Read
+            && let Some(read) = self.read_whole(tag, request)
+        {
+            return Some(read);
         }
-        self.other_command(now, request.op, tag, out);
+        // By value, so that what is in registers need not be in memory for its sake.
+        self.other_command(now, tag, *request, out);
         None
     }
 
     #[inline(never)]
-    fn other_command(&mut self, now: Time, op: Op, tag: Tag, out: &mut Actions) {
-        match op {
-            Op::Read => unreachable!("{tag:?} is a read"),
+    fn other_command(&mut self, now: Time, tag: Tag, request: Request, out: &mut Actions) {
+        self.commands.start(tag, &request);
+        match request.op {
+            Op::Read => self.read(tag, out),
             Op::Write => self.write(tag, out),
             Op::Trim => self.trim(tag, out),
             Op::Flush => self.flush(tag, out),
         }
-        self.last_write = if op == Op::Write { now } else { self.last_write };
+        self.last_write = if request.op == Op::Write { now } else { self.last_write };
     }
 
     /// The data of the write `tag` is in the controller, after [`Action::Ready`].
@@ -313,19 +323,17 @@ impl Ftl {
     /// host, the data is returned: to be delivered after what is in `out`.
     #[inline(always)]
     pub fn done(&mut self, id: OpId, status: Status, flash: &impl Flash, out: &mut Actions) -> Option<Delivery> {
-        match self.operations[id].kind {
-            Kind::HostRead => Some(self.host_read_done(id, status, out)),
-            kind => {
-                self.other_done(kind, id, status, flash, out);
-                None
-            }
+        match self.whole_read_done(id, status, out) {
+            None => self.other_done(id, status, flash, out),
+            delivery => delivery,
         }
     }
 
     #[inline(never)]
-    fn other_done(&mut self, kind: Kind, id: OpId, status: Status, flash: &impl Flash, out: &mut Actions) {
-        match kind {
-            Kind::HostRead => unreachable!("done before"),
+    fn other_done(&mut self, id: OpId, status: Status, flash: &impl Flash, out: &mut Actions) -> Option<Delivery> {
+        match self.operations[id].kind {
+            Kind::WholeRead => unreachable!("done before"),
+            Kind::HostRead => return Some(self.host_read_done(id, status, out)),
             Kind::Program => self.program_done(id, status, out),
             Kind::CollectRead => self.collect_read_done(id, status, flash, out),
             Kind::Erase => self.erase_done(id, status, out),
@@ -335,6 +343,7 @@ impl Ftl {
             Kind::Barrier => self.barrier_done(id, out),
             Kind::Free => panic!("operation {} is not under way", id.0),
         }
+        None
     }
 
     /// When [`timer`](Self::timer) is to be called, if nothing else happens before.

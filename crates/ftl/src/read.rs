@@ -90,24 +90,32 @@ impl Ftl {
         Part { from: (from - start) as u32, sectors: (to - from) as u32, at: (from - command.first) as u32 }
     }
 
+    /// The usual small read: within one unit, whose place is known and in flash, and nothing but the answer to come of
+    /// it.
     #[inline(always)]
-    pub(crate) fn read(&mut self, tag: Tag, request: &Request, out: &mut Actions) -> Option<ReadOp> {
+    pub(crate) fn read_whole(&mut self, tag: Tag, request: &Request) -> Option<ReadOp> {
         let (first, last) = (request.offset >> self.unit_shift, (request.end() - 1) >> self.unit_shift);
-        // The usual small read: within one unit, whose place is known and in flash.
-        if first == last
-            && self.map.is_none()
-            && self.lost.is_empty()
-            && first < u64::from(self.config.user_units)
-            && let Place::Flash(unit) = self.place(first as u32)
-        {
-            return Some(self.start_read(tag, Run { unit, logical: first as u32, count: 1 }, request.bytes as u32));
+        if first != last || first >= self.plainly_readable || !self.lost.is_empty() {
+            return None;
         }
-        self.read_units(tag, out);
-        None
+        let Place::Flash(unit) = self.place(first as u32) else { return None };
+        let bytes = request.bytes as u32;
+        let id = self.operations.start_whole_read(tag, unit, bytes);
+        self.blocks.pin(self.layout.block_of(unit));
+        self.stats.host_reads += 1;
+        self.stats.read_misses += 1;
+        Some(ReadOp { id, page: self.layout.span(unit, 1), bytes, class: Class::Host })
     }
 
-    #[inline(never)]
-    fn read_units(&mut self, tag: Tag, out: &mut Actions) {
+    /// The operation `id` has ended, if it is such a read.
+    #[inline(always)]
+    pub(crate) fn whole_read_done(&mut self, id: OpId, status: Status, out: &mut Actions) -> Option<Delivery> {
+        let (tag, unit, bytes) = self.operations.end_whole_read(id)?;
+        self.unpin(self.layout.block_of(unit), out);
+        Some(Delivery { tag, bytes, end: Some(status) })
+    }
+
+    pub(crate) fn read(&mut self, tag: Tag, out: &mut Actions) {
         let (first, last) = self.range(tag);
         let mut run: Option<Run> = None;
         let mut at_hand = 0;
@@ -213,20 +221,14 @@ impl Ftl {
 
     #[inline(never)]
     fn issue_read(&mut self, tag: Tag, run: Run, out: &mut Actions) {
-        let bytes = self.run_bytes(tag, run.logical, run.count);
-        let read = self.start_read(tag, run, bytes);
-        out.actions.push(Action::Read(read));
-    }
-
-    #[inline(always)]
-    fn start_read(&mut self, tag: Tag, run: Run, bytes: u32) -> ReadOp {
         let Run { unit, logical, count } = run;
+        let bytes = self.run_bytes(tag, logical, count);
         let id =
             self.operations.start(Operation { unit, logical, count, bytes, ..Operation::of(Kind::HostRead, tag.0) });
         self.blocks.pin(self.layout.block_of(unit));
         self.stats.host_reads += 1;
         self.stats.read_misses += u64::from(count);
-        ReadOp { id, page: self.layout.span(unit, count), bytes, class: Class::Host }
+        out.actions.push(Action::Read(ReadOp { id, page: self.layout.span(unit, count), bytes, class: Class::Host }));
     }
 
     #[inline]
@@ -241,10 +243,8 @@ impl Ftl {
         sectors * SECTOR as u32
     }
 
-    #[inline(always)]
     pub(crate) fn host_read_done(&mut self, id: OpId, status: Status, out: &mut Actions) -> Delivery {
-        let Operation { subject, unit, logical, count, bytes, .. } = self.operations[id];
-        self.operations.free(id);
+        let Operation { subject, unit, logical, count, bytes, .. } = self.operations.end(id);
         let tag = Tag(subject);
         if status != Status::Ok {
             self.commands[tag].status = status;
@@ -293,7 +293,6 @@ impl Ftl {
     }
 
     /// `bytes` more of a read are there; the command ends with the last.
-    #[inline(always)]
     fn account(&mut self, tag: Tag, bytes: u64) -> Delivery {
         let command = &mut self.commands[tag];
         debug_assert!(command.active);

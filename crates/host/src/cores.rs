@@ -153,9 +153,10 @@ impl Cores {
     }
 
     /// The core that `job` runs on.
-    #[inline]
+    #[inline(always)]
     pub fn of(&self, job: u16) -> u16 {
-        (usize::from(job) % self.cores.len()) as u16
+        let job = usize::from(job);
+        (if job < self.cores.len() { job } else { job % self.cores.len() }) as u16
     }
 
     /// Submission of a command on `core`.

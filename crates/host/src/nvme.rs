@@ -101,11 +101,32 @@ pub struct Nvme {
     complete: Time,
     completion: Completion,
     waited: u64,
+    sequence: Sequence,
+}
+
+/// What is known of the order in which doorbells are written.
+#[derive(Clone, Copy, Debug)]
+struct Sequence {
     /// The core that has submitted last, and whether all requests so far have come from it.
     last: u16,
     sole: bool,
     /// A request has ended: whoever has something to submit from the start has done so.
     settled: bool,
+}
+
+impl Sequence {
+    const NEW: Sequence = Sequence { last: u16::MAX, sole: true, settled: false };
+
+    /// `core` submits. True if no doorbell that is not known yet can be written before its own: all others are of the
+    /// same core and behind it.
+    #[inline(always)]
+    fn submits(&mut self, core: u16) -> bool {
+        if self.last != core {
+            self.sole &= self.last == u16::MAX;
+            self.last = core;
+        }
+        self.sole && self.settled
+    }
 }
 
 /// No place.
@@ -201,23 +222,8 @@ impl Nvme {
             complete: config.complete,
             completion: config.completion,
             waited: 0,
-            last: u16::MAX,
-            sole: true,
-            settled: false,
+            sequence: Sequence::NEW,
         }
-    }
-
-    /// Has the driver run for one of its commands. Returns when it writes the doorbell, and whether no doorbell that
-    /// is not known yet can be written earlier: all others are of the same core and behind it, or it takes no longer
-    /// than any core does.
-    #[inline(always)]
-    fn run(&mut self, now: Time, core: u16, s: &mut impl Schedule<Event>) -> (Time, bool) {
-        let at = self.cores.submit(now, core, self.submit, s);
-        if self.last != core {
-            self.sole &= self.last == u16::MAX;
-            self.last = core;
-        }
-        (at, at == now + self.submit || (self.sole && self.settled))
     }
 
     /// Queue pairs in use: those of the configuration, at most one a core.
@@ -241,10 +247,11 @@ impl Nvme {
         let queue = if self.shared { (usize::from(core) % self.pairs.len()) as u16 } else { core };
         let pair = &mut self.pairs[queue as usize];
         if pair.waiting.first().is_none() && self.requests.is_whole(&request) && pair.free != NONE {
-            let (at, prompt) = self.run(now, core, s);
+            let at = self.cores.submit(now, core, self.submit, s);
+            // Another core takes no less than this one does now, if nobody waits for it.
+            let prompt = self.sequence.submits(core) || at == now + self.submit;
             let (status, state) = (Status::Ok, State::Whole);
-            let command = Command { request, submitted: at, io, core, next: NONE, status, state };
-            let cid = self.pairs[queue as usize].place(command);
+            let cid = pair.place(Command { request, submitted: at, io, core, next: NONE, status, state });
             return (queue, Some(Submission { cid, at, prompt, request }));
         }
         self.waited += u64::from(pair.free == NONE);
@@ -261,8 +268,8 @@ impl Nvme {
             return None;
         }
         let core = self.requests.core(io);
-        let (at, prompt) = self.run(now, core, s);
-        let pair = &mut self.pairs[queue as usize];
+        let at = self.cores.submit(now, core, self.submit, s);
+        let prompt = self.sequence.submits(core) || at == now + self.submit;
         let request = self.requests.take(&mut pair.waiting, at);
         let (status, state) = (Status::Ok, State::Part);
         let cid = pair.place(Command { request, submitted: at, io, core, next: NONE, status, state });
@@ -296,8 +303,8 @@ impl Nvme {
 
     /// Instead of [`completion`](Self::completion), where nothing else is in the queue and the driver looks: `cid` has
     /// ended with `status`, which is in memory from `visible` on, and the interrupt that follows it arrives at
-    /// `interrupt`. It is gone from its queue before anybody looks at the queue's indices, which stay. False if the
-    /// queue is needed after all.
+    /// `interrupt`. It is gone from its queue before anybody looks at the queue's indices, which stay. Returns when the
+    /// driver will have processed it: it is then to be [`reaped`](Self::reaped). None if the queue is needed after all.
     #[inline(always)]
     pub fn complete_at_once(
         &mut self,
@@ -306,10 +313,10 @@ impl Nvme {
         status: Status,
         (visible, interrupt): (Time, Time),
         s: &mut impl Schedule<Event>,
-    ) -> bool {
+    ) -> Option<Time> {
         let pair = &mut self.pairs[queue as usize];
         if pair.unread > 0 {
-            return false;
+            return None;
         }
         let (mut run, mut again) = match self.completion {
             Completion::Polling { delay } => (Run { at: visible + delay, entry: Time::ZERO }, None),
@@ -318,7 +325,7 @@ impl Nvme {
                 if pair.vector.looks(visible) {
                     (Run { at: visible, entry: Time::ZERO }, raised)
                 } else {
-                    let Some(run) = raised else { return false };
+                    let run = raised?;
                     (Run { at: run.at.max(visible), ..run }, None)
                 }
             }
@@ -327,12 +334,17 @@ impl Nvme {
         let command = &mut pair.commands[cid as usize];
         command.status = status;
         let done = pair.vector.complete(now, &mut run, (command.core, self.complete), &mut self.cores, s);
-        s.at(REAPED, done, Event { queue, cid });
         if let Some(run) = &mut again {
             run.at = run.at.max(pair.vector.ends());
             pair.vector.enter(now, run, &mut self.cores, s);
         }
-        true
+        Some(done)
+    }
+
+    /// The driver will have processed a command's completion at `done`.
+    #[inline(always)]
+    pub fn reap_at(&self, done: Time, event: Event, s: &mut impl Schedule<Event>) {
+        s.at(REAPED, done, event);
     }
 
     /// The controller writes a completion queue entry. Returns the new head of the queue for its doorbell, if the
@@ -381,26 +393,22 @@ impl Nvme {
         (pair.cq_head != first).then_some(pair.cq_head)
     }
 
-    /// The driver has processed the completion of a command. Returns the request's end if it was its last.
+    /// The driver has processed the completion of a command. Returns the request's end if it was its last, and whether
+    /// a request waits for the place.
     #[inline(always)]
-    pub fn reaped(&mut self, event: Event) -> Option<Completed> {
+    pub fn reaped(&mut self, event: Event) -> (Option<Completed>, bool) {
         let pair = &mut self.pairs[event.queue as usize];
         let command = &mut pair.commands[event.cid as usize];
         let Command { submitted, io, status, state, .. } = *command;
         assert!(state != State::Free, "command {} of queue {} has ended before", event.cid, event.queue);
         (command.state, command.next) = (State::Free, pair.free);
         pair.free = event.cid;
-        self.settled = true;
+        self.sequence.settled = true;
+        let waits = pair.waiting.first().is_some();
         if state == State::Whole {
-            return Some(Completed { io, status, submitted });
+            return (Some(Completed { io, status, submitted }), waits);
         }
-        self.requests.ended(io, status)
-    }
-
-    /// True if a request waits for a place in the queue.
-    #[inline]
-    pub fn waits(&self, queue: u16) -> bool {
-        self.pairs[queue as usize].waiting.first().is_some()
+        (self.requests.ended(io, status), waits)
     }
 
     /// Requests that found their queue full when they came.
@@ -421,7 +429,7 @@ impl Nvme {
     /// All is gone, and the queues are created anew. Returns the requests that will have no end.
     pub fn power_cut(&mut self, now: Time) -> Vec<u32> {
         self.cores.power_cut(now);
-        (self.last, self.sole, self.settled) = (u16::MAX, true, false);
+        self.sequence = Sequence::NEW;
         let mut lost = self.requests.power_cut();
         for (core, pair) in self.pairs.iter_mut().enumerate() {
             lost.extend(pair.commands.iter().filter(|c| c.state == State::Whole).map(|c| c.io));

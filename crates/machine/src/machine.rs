@@ -136,18 +136,35 @@ pub struct Machine {
     checker: Option<Checker>,
     /// With a timeline kept: the queues on it.
     queue_tracks: Option<Box<QueueTracks>>,
-    events: u64,
 }
 
 /// The queue and the timeline: what the parts see of the world.
 struct World {
     queue: EventQueue<Event>,
+    /// Events handled so far; and until when they are to be.
+    events: u64,
+    until: Time,
     timeline: Option<Box<Timeline>>,
     nand_tracks: u32,
 }
 
 const NAND_LANES: u8 = Front::lanes() as u8;
 const TIMER: Lane = Lane(NAND_LANES + Nand::LANES as u8);
+
+impl World {
+    #[inline(always)]
+    fn span(&mut self, track: Track, name: &'static str, from: Time, to: Time) {
+        if self.timeline.is_some() {
+            self.keep_span(track, name, from, to);
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn keep_span(&mut self, track: Track, name: &'static str, from: Time, to: Time) {
+        self.timeline.as_mut().expect("a timeline is kept").span(track, name, from, to);
+    }
+}
 
 struct FrontView<'a>(&'a mut World);
 struct NandView<'a>(&'a mut World);
@@ -157,11 +174,15 @@ impl Schedule<front::Event> for FrontView<'_> {
     fn at(&mut self, lane: Lane, when: Time, event: front::Event) {
         self.0.queue.push(lane, when, event.into());
     }
-    #[inline]
+    #[inline(always)]
+    fn skip_to(&mut self, when: Time) -> bool {
+        let skips = when <= self.0.until && self.0.queue.skip_to(when);
+        self.0.events += u64::from(skips);
+        skips
+    }
+    #[inline(always)]
     fn span(&mut self, track: Track, name: &'static str, from: Time, to: Time) {
-        if let Some(timeline) = &mut self.0.timeline {
-            timeline.span(track, name, from, to);
-        }
+        self.0.span(track, name, from, to);
     }
 }
 
@@ -170,11 +191,9 @@ impl Schedule<nand::Event> for NandView<'_> {
     fn at(&mut self, lane: Lane, when: Time, event: nand::Event) {
         self.0.queue.push(Lane(NAND_LANES + lane.0), when, event.into());
     }
-    #[inline]
+    #[inline(always)]
     fn span(&mut self, track: Track, name: &'static str, from: Time, to: Time) {
-        if let Some(timeline) = &mut self.0.timeline {
-            timeline.span(Track(self.0.nand_tracks + track.0), name, from, to);
-        }
+        self.0.span(Track(self.0.nand_tracks + track.0), name, from, to);
     }
 }
 
@@ -185,6 +204,8 @@ impl Machine {
         Machine {
             world: World {
                 queue: EventQueue::new(TIMER.0 as usize + 1),
+                events: 0,
+                until: Time::ZERO,
                 timeline: None,
                 nand_tracks: front.tracks().len() as u32,
             },
@@ -199,7 +220,6 @@ impl Machine {
             barriers: Vec::new(),
             timer: Time::MAX,
             queue_tracks: None,
-            events: 0,
         }
     }
 
@@ -234,7 +254,7 @@ impl Machine {
 
     /// Events handled so far.
     pub fn events(&self) -> u64 {
-        self.events
+        self.world.events
     }
 
     /// The translation layer.
@@ -268,7 +288,7 @@ impl Machine {
     }
 
     /// A request of `job`. `io` names it until it has ended: a dense number, free for reuse afterwards.
-    #[inline]
+    #[inline(always)]
     pub fn submit(&mut self, now: Time, io: u32, job: u16, request: Request) {
         self.front.submit(now, io, job, request, &mut FrontView(&mut self.world));
     }
@@ -280,51 +300,63 @@ impl Machine {
     }
 
     /// Handles the events up to `until`, and stops after one that ended a request. True if it stopped there.
-    #[inline(always)]
     pub fn advance(&mut self, until: Time, completions: &mut Vec<Completion>) -> bool {
-        if self.queue_tracks.is_some() {
-            return self.advance_watched(until, completions);
-        }
-        while let Some((now, event)) = self.world.queue.pop_until(until) {
-            self.events += 1;
-            let (high, low) = ((event.of >> 16) as u16, event.of as u16);
-            // The frequent ones each by itself, so that what handles them knows which it is.
-            match event.kind {
-                Kind::Decoded => self.front_event(now, front::Event::Device(device::Event::Decoded(low)), completions),
-                Kind::Reaped => {
-                    let event = host::Event { queue: high, cid: low };
-                    self.front_event(now, front::Event::Host(event), completions);
-                    if !completions.is_empty() {
-                        return true;
-                    }
-                }
-                Kind::Array => self.flash_event(now, nand::Event::Array(low)),
-                Kind::Transfer => self.flash_event(now, nand::Event::Transfer(low)),
-                Kind::Wake => self.flash_event(now, nand::Event::Wake(low)),
-                Kind::Ended => self.front_event(now, front::Event::Device(device::Event::Ended(low)), completions),
-                Kind::Arrived => self.front_event(now, front::Event::Device(device::Event::Arrived(low)), completions),
-                _ => {
-                    self.other_event(now, event, completions);
-                    if !completions.is_empty() {
-                        return true;
-                    }
-                }
-            }
-        }
-        false
+        let first = self.next_end(until, completions);
+        completions.splice(0..0, first);
+        first.is_some()
     }
 
+    /// Handles the events up to `until`, and stops after one that ended a request, which is returned; if several ended
+    /// together, those after the first are added to `others`.
     #[inline(always)]
+    pub fn next_end(&mut self, until: Time, others: &mut Vec<Completion>) -> Option<Completion> {
+        if self.queue_tracks.is_some() {
+            return self.next_end_watched(until, others);
+        }
+        self.world.until = until;
+        while let Some((now, event)) = self.world.queue.pop_until(until) {
+            self.world.events += 1;
+            let of = event.of as u16;
+            // What every read has each by itself, so that what handles it knows which it is.
+            let end = match (event.kind, &self.front) {
+                (Kind::Array, _) => {
+                    self.flash_event(now, nand::Event::Array(of));
+                    continue;
+                }
+                (Kind::Transfer, _) => {
+                    self.flash_event(now, nand::Event::Transfer(of));
+                    continue;
+                }
+                (Kind::Decoded, Front::Nvme(_)) => {
+                    self.decoded(now, of);
+                    continue;
+                }
+                (Kind::Arrived, Front::Nvme(_)) => {
+                    self.arrived(now, Tag(u32::from(of)));
+                    self.perform(now);
+                    continue;
+                }
+                (Kind::Wake, _) => {
+                    self.flash_event(now, nand::Event::Wake(of));
+                    continue;
+                }
+                (Kind::Ended, Front::Nvme(_)) => self.ended(now, of),
+                (Kind::Reaped, Front::Nvme(_)) => self.reaped(now, event.of),
+                _ => self.other_event(now, event, others),
+            };
+            if end.is_some() {
+                return end;
+            }
+        }
+        None
+    }
+
     fn front_event(&mut self, now: Time, event: front::Event, completions: &mut Vec<Completion>) {
         match self.front.handle(now, event, &mut FrontView(&mut self.world), &mut self.outputs) {
             Some(front::Output::Completed { io, status, submitted }) => {
                 completions.push(Completion { io, status, submitted, at: now });
             }
             Some(front::Output::Command { tag, io, request }) => self.command(now, tag, io, &request),
-            Some(front::Output::Arrived { tag }) if self.outputs.is_empty() => {
-                self.arrived(now, tag);
-                self.perform(now);
-            }
             Some(output) => self.outputs.push(output),
             None => {}
         }
@@ -333,10 +365,35 @@ impl Machine {
         }
     }
 
+    #[inline(always)]
+    fn decoded(&mut self, now: Time, tag: u16) {
+        let Front::Nvme(path) = &mut self.front else { unreachable!("an event of NVMe") };
+        let (tag, io, request) = path.decoded(tag);
+        self.command(now, tag, io, &request);
+    }
+
+    #[inline(always)]
+    fn ended(&mut self, now: Time, tag: u16) -> Option<Completion> {
+        let Front::Nvme(path) = &mut self.front else { unreachable!("an event of NVMe") };
+        let (ended, at) = path.ended(now, tag, &mut FrontView(&mut self.world))?;
+        let host::Completed { io, status, submitted } = ended;
+        Some(Completion { io, status, submitted, at })
+    }
+
+    #[inline(always)]
+    fn reaped(&mut self, now: Time, of: u32) -> Option<Completion> {
+        let Front::Nvme(path) = &mut self.front else { unreachable!("an event of NVMe") };
+        let event = host::Event { queue: (of >> 16) as u16, cid: of as u16 };
+        let host::Completed { io, status, submitted } = path.reaped(now, event, &mut FrontView(&mut self.world))?;
+        Some(Completion { io, status, submitted, at: now })
+    }
+
     /// A command for the translation layer. Most are reads that it answers with a read of flash.
     #[inline(always)]
     fn command(&mut self, now: Time, tag: Tag, io: u32, request: &Request) {
-        self.check_command(tag, io, request);
+        if self.checker.is_some() {
+            self.check_command(tag, io, *request);
+        }
         match self.ftl.command(now, tag, request, &mut self.out) {
             Some(read) => self.nand.submit_read(now, read, &mut NandView(&mut self.world)),
             None => self.perform(now),
@@ -350,10 +407,12 @@ impl Machine {
         }
     }
 
+    /// An event that is rare, or is on a path that is. Returns the first of the requests that it ended.
     #[inline(never)]
-    fn other_event(&mut self, now: Time, event: Event, completions: &mut Vec<Completion>) {
+    fn other_event(&mut self, now: Time, event: Event, completions: &mut Vec<Completion>) -> Option<Completion> {
         if let Some(event) = event.of_flash() {
-            return self.flash_event(now, event);
+            self.flash_event(now, event);
+            return None;
         }
         let of = event.of;
         let (high, low) = ((of >> 16) as u16, of as u16);
@@ -372,17 +431,18 @@ impl Machine {
             Kind::Timer => {
                 self.timer = Time::MAX;
                 self.ftl.timer(now, &mut self.out);
-                return self.perform(now);
+                self.perform(now);
+                return None;
             }
             Kind::Array | Kind::Transfer | Kind::Wake | Kind::Suspend | Kind::FlashDecoded => {
                 unreachable!("{event:?} is the flash's")
             }
         };
         self.front_event(now, event, completions);
+        (!completions.is_empty()).then(|| completions.remove(0))
     }
 
     /// What the path above the translation layer says.
-    #[inline(never)]
     fn outputs(&mut self, now: Time, completions: &mut Vec<Completion>) {
         let mut asked = false;
         let mut outputs = std::mem::take(&mut self.outputs);
@@ -393,7 +453,7 @@ impl Machine {
                     completions.push(Completion { io, status, submitted, at: now });
                 }
                 front::Output::Command { tag, io, request } => {
-                    self.check_command(tag, io, &request);
+                    self.check_command(tag, io, request);
                     let read = self.ftl.command(now, tag, &request, &mut self.out);
                     self.out.actions.extend(read.map(Action::Read));
                 }
@@ -417,11 +477,11 @@ impl Machine {
     }
 
     /// With payload kept, a command's data are made or awaited.
-    #[inline(always)]
-    fn check_command(&mut self, tag: Tag, io: u32, request: &Request) {
+    #[inline(never)]
+    fn check_command(&mut self, tag: Tag, io: u32, request: Request) {
         if let Some(checker) = &mut self.checker {
             let sectors = if request.op == Op::Trim { 0 } else { request.bytes / media::SECTOR };
-            checker.begin(tag, io, request, self.data.open(tag, sectors as u32));
+            checker.begin(tag, io, &request, self.data.open(tag, sectors as u32));
         }
     }
 
@@ -443,7 +503,9 @@ impl Machine {
         match end {
             Some(status) => {
                 self.front.deliver(now, tag, bytes, status, view);
-                self.check_end(tag, status);
+                if self.checker.is_some() {
+                    self.check_end(tag, status);
+                }
             }
             None => self.front.data(now, tag, bytes, view),
         }
@@ -470,7 +532,7 @@ impl Machine {
     }
 
     /// A command has ended: with payload kept, a read that ended well must have found what was written.
-    #[inline(always)]
+    #[inline(never)]
     fn check_end(&mut self, tag: Tag, status: Status) {
         if let Some(checker) = &mut self.checker
             && status == Status::Ok

@@ -48,20 +48,20 @@ impl QueueTracks {
 }
 
 impl Machine {
-    /// [`advance`](Machine::advance), and a look at the queues after each point in time.
+    /// [`next_end`](Machine::next_end), and a look at the queues after each point in time.
     #[cold]
-    pub(super) fn advance_watched(&mut self, until: Time, completions: &mut Vec<Completion>) -> bool {
+    pub(super) fn next_end_watched(&mut self, until: Time, others: &mut Vec<Completion>) -> Option<Completion> {
         let mut tracks = self.queue_tracks.take().expect("the queues are watched");
-        let stopped = loop {
-            let Some(at) = self.next_event().filter(|at| *at <= until) else { break false };
-            let stopped = self.advance(at, completions);
+        let end = loop {
+            let Some(at) = self.next_event().filter(|at| *at <= until) else { break None };
+            let end = self.next_end(at, others);
             let timeline = self.world.timeline.as_deref_mut().expect("a timeline is kept");
             tracks.look(at, &self.front, &self.nand, timeline);
-            if stopped {
-                break true;
+            if end.is_some() {
+                break end;
             }
         };
         self.queue_tracks = Some(tracks);
-        stopped
+        end
     }
 }

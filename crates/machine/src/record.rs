@@ -97,6 +97,8 @@ struct Open {
     /// submitted, and submission costs nothing.
     latencies: Latencies,
     apart: bool,
+    /// Requests whose submission took no time, and which are not in its histogram.
+    prompt: u64,
 }
 
 impl Open {
@@ -107,7 +109,11 @@ impl Open {
             self.apart = true;
             latencies.total = latencies.completion.clone();
         }
-        latencies.submission.record(submission);
+        if submission == Time::ZERO {
+            self.prompt += 1;
+        } else {
+            latencies.submission.record(submission);
+        }
         latencies.completion.record(completion);
         if self.apart {
             latencies.total.record(total);
@@ -122,6 +128,7 @@ impl Series {
         if open.ios == 0 {
             return;
         }
+        open.latencies.submission.record_zeros(std::mem::take(&mut open.prompt));
         self.windows.resize_with(index, Window::default);
         self.windows.push(Window {
             ios: std::mem::take(&mut open.ios),
@@ -162,17 +169,24 @@ pub struct Point {
     pub mean_ns: f64,
 }
 
+/// What a job did.
+#[derive(Default)]
+struct Job {
+    /// By direction.
+    series: [Series; 4],
+    /// First and last time at which anything was measured.
+    span: Option<(Time, Time)>,
+    /// How the first request that ended badly ended.
+    first_error: Option<Status>,
+}
+
 /// A run's recorder.
 pub struct Recorder {
-    jobs: Vec<[Series; 4]>,
+    jobs: Vec<Job>,
     window: Time,
     /// Number of the window that time is in, and when it ends.
     index: usize,
     ends: Time,
-    /// First and last time at which anything was measured, a job.
-    spans: Vec<Option<(Time, Time)>>,
-    /// How the first request of a job that ended badly ended.
-    first_errors: Vec<Option<Status>>,
 }
 
 impl Recorder {
@@ -183,34 +197,32 @@ impl Recorder {
             window: FIRST_WINDOW,
             index: 0,
             ends: FIRST_WINDOW,
-            spans: vec![None; jobs],
-            first_errors: vec![None; jobs],
         }
     }
 
     /// A request of `job` is issued.
     #[inline]
     pub fn issued(&mut self, job: u16, at: Time) {
-        let span = &mut self.spans[job as usize];
+        let span = &mut self.jobs[job as usize].span;
         if span.is_none() {
             *span = Some((at, at));
         }
     }
 
     /// A request has ended.
-    #[inline]
+    #[inline(always)]
     pub fn ended(&mut self, io: &Ended) {
         if io.at >= self.ends {
             self.advance(io.at);
         }
-        if let Some((_, last)) = &mut self.spans[io.job as usize] {
+        let job = &mut self.jobs[io.job as usize];
+        if let Some((_, last)) = &mut job.span {
             *last = io.at;
         }
-        let series = &mut self.jobs[io.job as usize][Direction::of(io.op) as usize];
-        let open = series.open.get_or_insert_default();
+        let open = job.series[Direction::of(io.op) as usize].open.get_or_insert_default();
         if io.status != Status::Ok {
             open.errors += 1;
-            self.first_errors[io.job as usize].get_or_insert(io.status);
+            job.first_error.get_or_insert(io.status);
         }
         open.ios += 1;
         open.bytes += io.bytes;
@@ -219,7 +231,7 @@ impl Recorder {
 
     /// Nothing more comes: ends the last window. To be called before anything is asked.
     pub fn finish(&mut self) {
-        for series in self.jobs.iter_mut().flatten() {
+        for series in self.jobs.iter_mut().flat_map(|job| &mut job.series) {
             series.end(self.index);
         }
     }
@@ -233,7 +245,7 @@ impl Recorder {
                 self.ends += self.window;
                 continue;
             }
-            for series in self.jobs.iter_mut().flatten() {
+            for series in self.jobs.iter_mut().flat_map(|job| &mut job.series) {
                 let windows = std::mem::take(&mut series.windows);
                 let mut pairs = windows.into_iter();
                 while let Some(mut first) = pairs.next() {
@@ -279,12 +291,12 @@ impl Recorder {
     }
 
     fn points_of(&self, wanted: impl Fn(usize, usize) -> bool) -> Vec<Point> {
-        let used = self.jobs.iter().flatten().map(|s| s.windows.len()).max().unwrap_or(0);
+        let used = self.jobs.iter().flat_map(|job| &job.series).map(|s| s.windows.len()).max().unwrap_or(0);
         let mut points = Vec::with_capacity(used);
         for index in 0..used {
             let (mut ios, mut bytes, mut sum) = (0, 0, 0u128);
             for (job, all) in self.jobs.iter().enumerate() {
-                for (direction, series) in all.iter().enumerate() {
+                for (direction, series) in all.series.iter().enumerate() {
                     if let Some(window) = series.windows.get(index).filter(|_| wanted(job, direction)) {
                         ios += window.ios;
                         bytes += window.bytes;
@@ -301,7 +313,7 @@ impl Recorder {
     /// What `job` did in `direction` after `from`, which is the end of a window or zero.
     pub fn totals(&self, job: usize, direction: Direction, from: Time) -> Totals {
         let mut totals = Totals::default();
-        for (index, window) in self.jobs[job][direction as usize].windows.iter().enumerate() {
+        for (index, window) in self.jobs[job].series[direction as usize].windows.iter().enumerate() {
             if self.window * (index as u64) < from {
                 continue;
             }
@@ -317,12 +329,12 @@ impl Recorder {
 
     /// How the first request of `job` that ended badly ended, warm-up included.
     pub fn first_error(&self, job: usize) -> Option<Status> {
-        self.first_errors[job]
+        self.jobs[job].first_error
     }
 
     /// Time from `job`'s first request to its last end, what lies before `from` left out.
     pub fn runtime(&self, job: usize, from: Time) -> Time {
-        self.spans[job].map_or(Time::ZERO, |(first, last)| last.saturating_sub(first.max(from)))
+        self.jobs[job].span.map_or(Time::ZERO, |(first, last)| last.saturating_sub(first.max(from)))
     }
 }
 

@@ -4,7 +4,6 @@ use std::path::PathBuf;
 
 use ftl::MountReport;
 use ftl::config::ConfigError;
-use media::{Op, Request};
 use nand::PayloadKind;
 use sim::{Streams, Time};
 use workload::{Beyond, Io, JobInfo, Next, Options, Player, Replay, Workload};
@@ -169,47 +168,47 @@ pub fn run(
     })
 }
 
-/// A request under way.
-#[derive(Clone, Copy)]
-struct Entry {
-    op: Op,
-    job: u16,
-    measured: bool,
-    bytes: u64,
-    due: Time,
-    issued: Time,
-}
-
 /// A player, a machine and a recorder at work.
 struct Flight<'a> {
     machine: &'a mut Machine,
     player: &'a mut Player,
     recorder: &'a mut Recorder,
-    entries: Vec<Entry>,
-    completions: Vec<Completion>,
+    /// Requests that ended together with another.
+    others: Vec<Completion>,
     now: Time,
     done: u64,
 }
 
 impl<'a> Flight<'a> {
     fn new(machine: &'a mut Machine, player: &'a mut Player, recorder: &'a mut Recorder) -> Flight<'a> {
-        let (entries, completions) = (Vec::new(), Vec::new());
-        Flight { machine, player, recorder, entries, completions, now: Time::ZERO, done: 0 }
+        let others = Vec::new();
+        Flight { machine, player, recorder, others, now: Time::ZERO, done: 0 }
     }
 
     fn fly(&mut self, watch: &mut dyn FnMut(Progress) -> bool) -> Result<(), RunError> {
         let mut watched = 0;
         loop {
-            let wake = match self.issue()? {
-                Next::Finished => return Ok(()),
-                Next::At(at) => Some(at),
-                _ => None,
-            };
-            if self.machine.advance(wake.unwrap_or(Time::MAX), &mut self.completions) {
-                self.now = self.machine.now();
-                self.take_completions();
+            while let Some(io) = self.player.next_plain(self.now) {
+                self.submit(&io);
+            }
+            let wake = if self.player.is_blocked() {
+                Time::MAX
             } else {
-                self.now = wake.expect("requests wait for an end, and nothing is under way");
+                match self.issue()? {
+                    Next::Finished => return Ok(()),
+                    Next::At(at) => at,
+                    _ => Time::MAX,
+                }
+            };
+            if let Some(end) = self.machine.next_end(wake, &mut self.others) {
+                self.now = end.at;
+                self.take(end);
+                if !self.others.is_empty() {
+                    self.take_others();
+                }
+            } else {
+                assert!(wake < Time::MAX, "requests wait for an end, and nothing is under way");
+                self.now = wake;
             }
             if self.done >= watched {
                 watched = self.done + WATCH_EVERY;
@@ -222,7 +221,7 @@ impl<'a> Flight<'a> {
     }
 
     /// Issues what is due; returns why no more is.
-    #[inline]
+    #[inline(never)]
     fn issue(&mut self) -> Result<Next, RunError> {
         loop {
             match self.player.next(self.now)? {
@@ -232,33 +231,28 @@ impl<'a> Flight<'a> {
         }
     }
 
-    #[inline]
+    #[inline(always)]
     fn submit(&mut self, io: &Io) {
-        let Request { op, bytes, .. } = io.request;
-        let entry = Entry { op, job: io.job, measured: io.measured, bytes, due: io.due, issued: self.now };
-        let at = io.id as usize;
-        if at < self.entries.len() {
-            self.entries[at] = entry;
-        } else {
-            self.entries.resize(at + 1, entry);
-        }
         if io.measured {
             self.recorder.issued(io.job, self.now);
         }
         self.machine.submit(self.now, io.id, io.job, io.request);
     }
 
-    #[inline]
-    fn take_completions(&mut self) {
-        let Flight { completions, entries, player, recorder, .. } = self;
-        for Completion { io, status, submitted, at } in completions.iter().copied() {
-            let Entry { op, job, measured, bytes, due, issued } = entries[io as usize];
-            player.complete(at, io);
-            self.done += 1;
-            if measured {
-                recorder.ended(&Ended { job, op, bytes, status, due, issued, submitted, at });
-            }
+    #[inline(never)]
+    fn take_others(&mut self) {
+        let mut others = std::mem::take(&mut self.others);
+        others.drain(..).for_each(|end| self.take(end));
+        self.others = others;
+    }
+
+    #[inline(always)]
+    fn take(&mut self, end: Completion) {
+        let Completion { io, status, submitted, at } = end;
+        let workload::Ended { job, op, bytes, due, issued, measured } = self.player.complete(at, io);
+        self.done += 1;
+        if measured {
+            self.recorder.ended(&Ended { job, op, bytes, status, due, issued, submitted, at });
         }
-        completions.clear();
     }
 }

@@ -166,7 +166,7 @@ impl Nand {
         if self.submit(now, op.id, read) {
             self.start_read(now, op.page.die as usize, op.id.0, s);
         } else {
-            self.enqueue(now, op.page.die as usize, op.id.0, s);
+            self.enqueue_read(now, op.page.die as usize, op.id.0, queue as usize, s);
         }
     }
 

@@ -172,9 +172,10 @@ impl Queue {
         self.head == NONE
     }
 
-    #[inline]
+    /// Appends an operation that has no next.
+    #[inline(always)]
     pub(crate) fn push_back(&mut self, ops: &mut Ops, id: u32) {
-        ops[id].next = NONE;
+        debug_assert!(ops[id].next == NONE);
         if self.head == NONE {
             self.head = id;
         } else {

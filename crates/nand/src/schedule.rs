@@ -8,6 +8,52 @@ use crate::nand::{Event, Nand, lane};
 use crate::op::{HOST, Kind, MAP, NONE, REST};
 
 impl Nand {
+    /// A read waits: mostly for a die that does something else.
+    #[inline(always)]
+    pub(crate) fn enqueue_read<S: Schedule<Event>>(&mut self, now: Time, die: usize, id: u32, queue: usize, s: &mut S) {
+        let d = &mut self.dies[die];
+        if d.load == 1 || d.is_at_rest() || self.tables.overlaps {
+            return self.enqueue(now, die, id, s);
+        }
+        d.queues[queue].push_back(&mut self.ops, id);
+        if queue != REST {
+            self.consider_suspension(now, die, s);
+        }
+    }
+
+    /// The next of the reads of the host, where only such wait for the die: the usual case.
+    #[inline(always)]
+    fn next_read(d: &Die) -> Option<u32> {
+        let [host, _, rest] = d.queues.map(|q| q.head);
+        let only = d.phase == Phase::Idle && d.out == NONE && d.suspended & rest == NONE;
+        (only && host != NONE).then_some(host)
+    }
+
+    /// Starts that read, with a channel that is free.
+    #[inline(always)]
+    fn start_next_read<S: Schedule<Event>>(&mut self, now: Time, die: usize, id: u32, s: &mut S) {
+        self.dies[die].queues[HOST].head = self.ops[id].next;
+        self.start_read(now, die, id, s);
+    }
+
+    /// A die and its channel are free again, and there is more to do for one of them.
+    #[inline(always)]
+    pub(crate) fn released<S: Schedule<Event>>(&mut self, now: Time, die: usize, number: usize, s: &mut S) {
+        if self.channels[number].waiting == 0 {
+            return match Nand::next_read(&self.dies[die]) {
+                Some(id) => self.start_next_read(now, die, id, s),
+                None => self.advance(now, die, s),
+            };
+        }
+        match Nand::next_read(&self.dies[die]) {
+            // Others wait for the channel, too: the die joins them.
+            Some(_) => self.channels[number].enlist(&mut self.dies, die as u32, COMMANDS),
+            None if self.dies[die].load != 0 => self.join(now, die, s),
+            None => {}
+        }
+        self.grant(now, number, s);
+    }
+
     /// An operation waits for its die, or for its channel.
     #[inline(never)]
     pub(crate) fn enqueue<S: Schedule<Event>>(&mut self, now: Time, die: usize, id: u32, s: &mut S) {
@@ -117,8 +163,8 @@ impl Nand {
     }
 
     /// A die is at rest, and has more to do; others wait for its channel, too. It joins them.
-    #[inline(always)]
-    pub(crate) fn join<S: Schedule<Event>>(&mut self, now: Time, die: usize, s: &mut S) {
+    #[inline(never)]
+    fn join<S: Schedule<Event>>(&mut self, now: Time, die: usize, s: &mut S) {
         if !self.tables.overlaps && !self.tables.suspends {
             let number = self.dies[die].channel;
             self.channels[number as usize].enlist(&mut self.dies, die as u32, COMMANDS);
@@ -129,7 +175,7 @@ impl Nand {
 
     /// `die` waits for its channel; an event at the channel's release is made if none is on its way.
     #[inline(always)]
-    fn wait<S: Schedule<Event>>(&mut self, die: usize, list: usize, s: &mut S) {
+    pub(crate) fn wait<S: Schedule<Event>>(&mut self, die: usize, list: usize, s: &mut S) {
         let number = self.dies[die].channel;
         let channel = &mut self.channels[number as usize];
         channel.enlist(&mut self.dies, die as u32, list);
@@ -139,10 +185,10 @@ impl Nand {
         }
     }
 
-    /// The data that a die holds wait for its channel.
+    /// The data that a die holds, of a read that waited in `queue`, wait for its channel.
     #[inline(never)]
-    pub(crate) fn wait_with_data<S: Schedule<Event>>(&mut self, die: usize, s: &mut S) {
-        let urgent = (self.ops[self.dies[die].out].queue as usize) < REST;
+    pub(crate) fn wait_with_data<S: Schedule<Event>>(&mut self, die: usize, queue: u8, s: &mut S) {
+        let urgent = (queue as usize) < REST;
         self.wait(die, if urgent { READ_DATA } else { DATA }, s);
     }
 
@@ -165,6 +211,8 @@ impl Nand {
             let d = &self.dies[die as usize];
             if list != COMMANDS && d.out != NONE {
                 self.transfer(now, die as usize, s);
+            } else if let Some(id) = Nand::next_read(d) {
+                self.start_next_read(now, die as usize, id, s);
             } else if let Some(id) = self.pick(d) {
                 // What was to be started when the die began to wait may have been overtaken by something else. A
                 // program waits in its own list; a command goes now.

@@ -116,7 +116,8 @@ impl Nand {
         } else if channel.is_free(now) {
             begin_transfer(now, die, id, op, d.channel, channel, tables, log, s);
         } else {
-            self.wait_with_data(die, s);
+            let queue = op.queue;
+            self.wait_with_data(die, queue, s);
         }
         None
     }
@@ -127,7 +128,8 @@ impl Nand {
         if self.channels[self.dies[die].channel as usize].is_free(now) {
             self.transfer(now, die, s);
         } else {
-            self.wait_with_data(die, s);
+            let queue = self.ops[self.dies[die].out].queue;
+            self.wait_with_data(die, queue, s);
         }
     }
 
@@ -204,27 +206,23 @@ impl Nand {
             None
         };
         if waited_for | waits != 0 || done.is_none() {
+            if self.dies[die].phase == Phase::Holding {
+                self.output(now, die, s);
+            }
             self.released(now, die, number, s);
         }
         done
     }
 
-    /// A die and its channel are free again, and there is more to do for one of them.
+    /// The data that were held in the data register move to the other, and wait to leave.
+    #[cold]
     #[inline(never)]
-    fn released<S: Schedule<Event>>(&mut self, now: Time, die: usize, number: usize, s: &mut S) {
+    fn output<S: Schedule<Event>>(&mut self, now: Time, die: usize, s: &mut S) {
         let d = &mut self.dies[die];
-        if d.phase == Phase::Holding {
-            (d.out, d.out_since) = (d.array, now);
-            (d.array, d.phase) = (NONE, Phase::Idle);
-            self.wait_with_data(die, s);
-        }
-        if self.channels[number].waiting == 0 {
-            return self.advance(now, die, s);
-        }
-        if self.dies[die].load != 0 {
-            self.join(now, die, s);
-        }
-        self.grant(now, number, s);
+        (d.out, d.out_since) = (d.array, now);
+        (d.array, d.phase) = (NONE, Phase::Idle);
+        let queue = self.ops[d.out].queue;
+        self.wait_with_data(die, queue, s);
     }
 
     /// The data of a read are decoded: that takes time, or ends badly.
@@ -297,7 +295,7 @@ fn begin_transfer<S: Schedule<Event>>(
     op: &Op,
     number: u32,
     channel: &mut Channel,
-    tables: &Tables,
+    tables: &mut Tables,
     log: &mut Log,
     s: &mut S,
 ) {

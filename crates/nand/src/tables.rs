@@ -6,8 +6,8 @@ use sim::Time;
 use crate::config::{Config, Policy};
 use crate::op::{HOST, MAP, Op, REST};
 
-/// Page types: those of the cell, and SLC mode.
-const TYPES: usize = 5;
+/// Page types: those of the cell, and SLC mode; so many that three bits count them.
+const TYPES: usize = 8;
 const SLC_TYPE: usize = 4;
 
 pub(crate) struct Tables {
@@ -22,6 +22,8 @@ pub(crate) struct Tables {
     pub page_transfer: Time,
     pub page_bytes: u64,
     transfers_per_s: u64,
+    /// Bytes and time of the last transfer: most are alike.
+    last_transfer: (u64, Time),
     pub decode: Time,
     pub read_uw: u64,
     pub cache_read: bool,
@@ -58,6 +60,7 @@ impl Tables {
             page_transfer: Time::of_transfer(u64::from(g.page_bytes), t.transfers_per_s),
             page_bytes: u64::from(g.page_bytes),
             transfers_per_s: t.transfers_per_s,
+            last_transfer: (0, Time::ZERO),
             decode: config.ecc.decode,
             read_uw: config.power.read_uw,
             cache_read: s.cache_read,
@@ -92,18 +95,21 @@ impl Tables {
 
     #[inline(always)]
     pub(crate) fn read(&self, kind: usize) -> Time {
-        self.read[kind]
+        self.read[kind % TYPES]
     }
 
     #[inline(always)]
     pub(crate) fn program(&self, kind: usize) -> Time {
-        self.program[kind]
+        self.program[kind % TYPES]
     }
 
     /// Time of `bytes` on a channel.
     #[inline(always)]
-    pub(crate) fn transfer(&self, bytes: u64) -> Time {
-        Time::from_ps((bytes * 1_000_000_000_000).div_ceil(self.transfers_per_s))
+    pub(crate) fn transfer(&mut self, bytes: u64) -> Time {
+        if bytes != self.last_transfer.0 {
+            self.last_transfer = (bytes, Time::of_transfer(bytes, self.transfers_per_s));
+        }
+        self.last_transfer.1
     }
 
     /// Number of the block of an operation on its lowest plane, over the whole array.

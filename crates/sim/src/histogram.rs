@@ -25,13 +25,42 @@ fn upper_edge(index: usize) -> u64 {
     lower_edge(index) + ((1 << shift) - 1)
 }
 
+/// Buckets that are kept together, and which of them hold samples, a bit each.
+#[derive(Clone, Copy, Debug)]
+struct Block {
+    used: u64,
+    counts: [u64; BLOCK],
+}
+
+const BLOCK: usize = 64;
+
+impl Block {
+    const EMPTY: Block = Block { used: 0, counts: [0; BLOCK] };
+
+    #[inline(always)]
+    fn add(&mut self, index: usize, count: u64) {
+        self.used |= 1 << (index % BLOCK);
+        self.counts[index % BLOCK] += count;
+    }
+
+    /// The buckets that hold samples: number within the block, samples.
+    fn iter(&self) -> impl Iterator<Item = (usize, u64)> + '_ {
+        let mut left = self.used;
+        std::iter::from_fn(move || {
+            let at = left.trailing_zeros() as usize;
+            (left != 0).then(|| {
+                left &= left - 1;
+                (at, self.counts[at])
+            })
+        })
+    }
+}
+
 /// Times, counted in buckets whose width is 0.1 % of their value; exact count, sum, minimum and maximum beside them.
 #[derive(Clone, Debug)]
 pub struct Histogram {
     /// As far as the largest sample so far.
-    counts: Vec<u64>,
-    /// Buckets with samples, a bit each.
-    used: Vec<u64>,
+    blocks: Vec<Block>,
     count: u64,
     sum_ps: u128,
     sum_squares_ns: f64,
@@ -49,7 +78,7 @@ impl Histogram {
     /// An empty one. Its buckets reach as far as the largest sample so far.
     pub fn new() -> Histogram {
         let (min, max) = (Time::MAX, Time::ZERO);
-        Histogram { counts: Vec::new(), used: Vec::new(), count: 0, sum_ps: 0, sum_squares_ns: 0.0, min, max }
+        Histogram { blocks: Vec::new(), count: 0, sum_ps: 0, sum_squares_ns: 0.0, min, max }
     }
 
     /// Counts one sample.
@@ -57,15 +86,8 @@ impl Histogram {
     pub fn record(&mut self, sample: Time) {
         let ns = sample.ns();
         let index = index_of(ns);
-        match self.counts.get_mut(index) {
-            Some(count) if *count > 0 => *count += 1,
-            _ => self.add(index, 1),
-        }
+        self.add(index, 1);
         self.count += 1;
-        if sample == Time::ZERO {
-            self.min = sample;
-            return;
-        }
         self.sum_ps += u128::from(sample.ps());
         // Fewer than 2^63: conversion of a signed number is an instruction, of an unsigned one several.
         let ns = ns as i64 as f64;
@@ -78,32 +100,35 @@ impl Histogram {
         }
     }
 
-    /// Adds `count` samples to a bucket that may be the first of its kind.
-    #[inline(never)]
-    fn add(&mut self, index: usize, count: u64) {
-        if index >= self.counts.len() {
-            self.grow(index / HALF * HALF + HALF);
+    /// Counts `count` samples of no time at all.
+    pub fn record_zeros(&mut self, count: u64) {
+        if count > 0 {
+            self.add(0, count);
+            self.count += count;
+            self.min = Time::ZERO;
         }
-        self.counts[index] += count;
-        self.used[index / 64] |= 1 << (index % 64);
+    }
+
+    /// Adds `count` samples to a bucket.
+    #[inline(always)]
+    fn add(&mut self, index: usize, count: u64) {
+        match self.blocks.get_mut(index / BLOCK) {
+            Some(block) => block.add(index, count),
+            None => self.grow(index).add(index, count),
+        }
     }
 
     #[cold]
-    fn grow(&mut self, len: usize) {
-        self.counts.resize(len, 0);
-        self.used.resize(len.div_ceil(64), 0);
+    #[inline(never)]
+    fn grow(&mut self, index: usize) -> &mut Block {
+        self.blocks.resize((index / HALF + 1) * (HALF / BLOCK), Block::EMPTY);
+        &mut self.blocks[index / BLOCK]
     }
 
     /// Adds all samples of `other`.
     pub fn merge(&mut self, other: &Histogram) {
-        if self.counts.len() < other.counts.len() {
-            self.grow(other.counts.len());
-        }
-        for (mine, theirs) in self.counts.iter_mut().zip(&other.counts) {
-            *mine += theirs;
-        }
-        for (mine, theirs) in self.used.iter_mut().zip(&other.used) {
-            *mine |= theirs;
+        for (index, count) in other.counts() {
+            self.add(index, count);
         }
         self.count += other.count;
         self.sum_ps += other.sum_ps;
@@ -151,7 +176,7 @@ impl Histogram {
         let share = (percent / 100.0).min(1.0);
         let wanted = ((share * self.count as f64).ceil() as u64).max(1);
         let mut so_far = 0;
-        for (index, count) in self.counts.iter().enumerate() {
+        for (index, count) in self.counts() {
             so_far += count;
             if so_far >= wanted {
                 let edge = if share == 0.0 { lower_edge(index) } else { upper_edge(index) };
@@ -163,8 +188,13 @@ impl Histogram {
 
     /// The distribution as (upper edge of bucket in ns, samples in it), buckets with samples only, ascending.
     pub fn buckets(&self) -> impl Iterator<Item = (u64, u64)> + '_ {
-        let counts = self.counts.iter().enumerate();
-        counts.filter(|(_, count)| **count > 0).map(|(index, count)| (upper_edge(index), *count))
+        self.counts().map(|(index, count)| (upper_edge(index), count))
+    }
+
+    /// The same by number of the bucket.
+    fn counts(&self) -> impl Iterator<Item = (usize, u64)> + '_ {
+        let blocks = self.blocks.iter().enumerate();
+        blocks.flat_map(|(number, block)| block.iter().map(move |(at, count)| (number * BLOCK + at, count)))
     }
 }
 
@@ -213,15 +243,9 @@ impl Histogram {
         if self.count == 0 {
             return Compact::default();
         }
-        let range = index_of(self.min.ns()) / 64..=index_of(self.max.ns()) / 64;
-        let mut buckets = Vec::with_capacity(self.used[range.clone()].iter().map(|w| w.count_ones() as usize).sum());
-        for word in range {
-            let mut left = std::mem::take(&mut self.used[word]);
-            while left != 0 {
-                let index = word * 64 + left.trailing_zeros() as usize;
-                left &= left - 1;
-                buckets.push((upper_edge(index), std::mem::take(&mut self.counts[index])));
-            }
+        let buckets = self.buckets().collect();
+        for block in self.blocks.iter_mut().filter(|block| block.used != 0) {
+            *block = Block::EMPTY;
         }
         let compact =
             Compact { buckets, sum_ps: self.sum_ps, sum_squares_ns: self.sum_squares_ns, min: self.min, max: self.max };

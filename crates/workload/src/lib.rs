@@ -30,5 +30,5 @@ pub mod trace;
 mod workload;
 
 pub use error::{Beyond as BeyondError, Error};
-pub use player::{Beyond, Io, Next, Options, Player, Progress, Replay};
+pub use player::{Beyond, Ended, Io, Next, Options, Player, Progress, Replay};
 pub use workload::{JobInfo, Workload};

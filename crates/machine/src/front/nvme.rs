@@ -130,7 +130,7 @@ impl Nvme {
         }
     }
 
-    #[inline(always)]
+    #[inline]
     pub(super) fn handle(
         &mut self,
         now: Time,
@@ -141,15 +141,12 @@ impl Nvme {
         match event {
             Event::Device(device::Event::Decoded(tag)) => Some(self.run(tag)),
             Event::Host(event) => {
-                let completed = self.host.reaped(event);
-                if self.host.waits(event.queue) {
-                    self.issue(now, event.queue, s);
-                }
-                completed.map(|host::Completed { io, status, submitted }| Output::Completed { io, status, submitted })
+                let host::Completed { io, status, submitted } = self.reaped(now, event, s)?;
+                Some(Output::Completed { io, status, submitted })
             }
             Event::Device(device::Event::Ended(tag)) => {
                 self.device.ended();
-                self.post(now, now, tag, s);
+                self.post_at_once(now, now, tag, s);
                 None
             }
             Event::Device(device::Event::Arrived(tag)) => Some(Output::Arrived { tag: Tag(u32::from(tag)) }),
@@ -159,6 +156,36 @@ impl Nvme {
                 None
             }
         }
+    }
+
+    /// Of [`Output::Command`]: the command `tag` is decoded, and goes to the translation layer.
+    #[inline(always)]
+    pub fn decoded(&mut self, tag: u16) -> (Tag, u32, Request) {
+        let (queue, cid, request) = self.device.run(tag);
+        (Tag(u32::from(tag)), self.host.io(queue, cid), request)
+    }
+
+    /// The driver has processed a completion. Returns the request that has ended, if one has.
+    #[inline(always)]
+    pub fn reaped(&mut self, now: Time, event: host::Event, s: &mut impl Schedule<Event>) -> Option<host::Completed> {
+        let (completed, waits) = self.host.reaped(event);
+        if waits {
+            self.issue(now, event.queue, s);
+        }
+        completed
+    }
+
+    /// Firmware and data of the command `tag` are done: the host is told. Returns the request that has ended by that,
+    /// and when, if the driver has processed its completion before anything else happens.
+    #[inline(always)]
+    pub fn ended(&mut self, now: Time, tag: u16, s: &mut impl Schedule<Event>) -> Option<(host::Completed, Time)> {
+        self.device.ended();
+        let (event, done) = self.post(now, now, tag, s)?;
+        if s.skip_to(done) {
+            return Some((self.reaped(done, event, s)?, done));
+        }
+        self.host.reap_at(done, event, &mut host_part(s));
+        None
     }
 
     /// The steps that can often be foreseen.
@@ -201,10 +228,10 @@ impl Nvme {
         }
     }
 
-    #[inline(always)]
+    #[inline]
     fn run(&mut self, tag: u16) -> Output {
-        let (queue, cid, request) = self.device.run(tag);
-        Output::Command { tag: Tag(u32::from(tag)), io: self.host.io(queue, cid), request }
+        let (tag, io, request) = self.decoded(tag);
+        Output::Command { tag, io, request }
     }
 
     #[inline]
@@ -239,8 +266,13 @@ impl Nvme {
     /// The last data of a read, and its end.
     #[inline(always)]
     pub(super) fn deliver(&mut self, now: Time, tag: Tag, bytes: u32, status: Status, s: &mut impl Schedule<Event>) {
-        let (tag, sent) = self.send(now, tag, bytes, s);
-        let end = self.device.finish(now, tag, sent, status, &mut device_part(s, self.tracks));
+        let (tag, end) = if self.device.has_dram() {
+            let (tag, sent) = self.send(now, tag, bytes, s);
+            (tag, self.device.finish(now, tag, sent, status, &mut device_part(s, self.tracks)))
+        } else {
+            let sent = self.transfer(now, Direction::ToHost, u64::from(bytes), s).sent;
+            self.device.deliver(now, tag, bytes, sent, status, &mut device_part(s, self.tracks))
+        };
         if let Some(at) = end {
             self.post_at_once(now, at, tag, s);
         }
@@ -255,29 +287,41 @@ impl Nvme {
         })
     }
 
-    /// No event of its own leads to the completion.
+    /// As [`post`](Self::post), and the end is an event.
     #[inline(never)]
     fn post_at_once(&mut self, now: Time, at: Time, tag: u16, s: &mut impl Schedule<Event>) {
-        self.post(now, at, tag, s);
+        if let Some((event, done)) = self.post(now, at, tag, s) {
+            self.host.reap_at(done, event, &mut host_part(s));
+        }
     }
 
     /// At `at`, the controller writes a completion queue entry, behind it perhaps an interrupt, and has room for a
-    /// command.
+    /// command. Returns when the driver will have processed it, if that is not yet an event.
     #[inline(always)]
-    fn post(&mut self, now: Time, at: Time, tag: u16, s: &mut impl Schedule<Event>) {
+    fn post(&mut self, now: Time, at: Time, tag: u16, s: &mut impl Schedule<Event>) -> Option<(host::Event, Time)> {
         let ended = self.device.release(at, tag, &mut device_part(s, self.tracks));
         let arrives = self.link.completion(now, at, ended.interrupt);
-        let command = (ended.queue, ended.cid, ended.sq_head);
-        if self.device.posts_at_once()
-            && self.host.complete_at_once(now, command, ended.status, arrives, &mut host_part(s))
-        {
-            self.link.head();
-        } else {
-            self.queue(now, ended, arrives, s);
+        let (queue, cid) = (ended.queue, ended.cid);
+        let mut done = None;
+        if self.device.posts_at_once() {
+            let command = (queue, cid, ended.sq_head);
+            done = self.host.complete_at_once(now, command, ended.status, arrives, &mut host_part(s));
+        }
+        let mut end = None;
+        match done {
+            Some(done) => {
+                self.link.head();
+                end = Some((host::Event { queue, cid }, done));
+            }
+            None => self.queue(now, ended, arrives, s),
         }
         if self.device.waits() {
+            if let Some((event, done)) = end.take() {
+                self.host.reap_at(done, event, &mut host_part(s));
+            }
             self.fetch(now, s);
         }
+        end
     }
 
     /// The completion queue entry and the interrupt arrive.

@@ -97,20 +97,20 @@ impl Sampler {
     }
 
     /// The next block.
-    #[inline]
+    #[inline(always)]
     pub fn draw(&mut self, rng: &mut Rng) -> u64 {
         match self {
             Sampler::Pass(pass) => pass.draw(rng),
-            _ => self.draw_afresh(rng),
+            Sampler::Uniform(blocks) => rng.below(*blocks),
+            _ => self.draw_skewed(rng),
         }
     }
 
-    /// Kept out of the way of the random map, which is most jobs' and short.
+    /// Kept out of the way of what most jobs do, which is short.
     #[inline(never)]
-    fn draw_afresh(&mut self, rng: &mut Rng) -> u64 {
+    fn draw_skewed(&mut self, rng: &mut Rng) -> u64 {
         match self {
-            Sampler::Pass(pass) => pass.draw(rng),
-            Sampler::Uniform(blocks) => rng.below(*blocks),
+            Sampler::Pass(_) | Sampler::Uniform(_) => unreachable!("drawn before"),
             Sampler::Zipf(ranked) => ranked.place(ranked.ranks.draw(rng)),
             Sampler::Pareto(ranked) => ranked.place(ranked.ranks.draw(rng)),
             Sampler::Normal(normal) => normal.draw(rng),

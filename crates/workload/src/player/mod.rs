@@ -30,7 +30,7 @@ mod written;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-use media::{Request, SECTOR};
+use media::{Op, Request, SECTOR};
 use sim::{Streams, Time};
 
 use crate::error::Error;
@@ -108,6 +108,23 @@ pub struct Io {
     pub measured: bool,
     /// A read whose data are to be checked.
     pub verify: bool,
+}
+
+/// A request that has completed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Ended {
+    /// Whose it was: an index into [`Workload::jobs`].
+    pub job: u16,
+    /// What was asked.
+    pub op: Op,
+    /// Of how many bytes.
+    pub bytes: u64,
+    /// When it arrived: [`Io::due`].
+    pub due: Time,
+    /// When it was issued.
+    pub issued: Time,
+    /// It counts in statistics.
+    pub measured: bool,
 }
 
 /// How far a run is.
@@ -240,20 +257,34 @@ impl Player {
     #[inline(always)]
     pub fn next(&mut self, now: Time) -> Result<Next, Error> {
         debug_assert!(now >= self.now, "time went back from {} to {now}", self.now);
-        let Some(index) = self.ready.first() else {
+        if self.ready.first().is_none() {
             return if now < self.next_timer { Ok(self.idle()) } else { self.next_of_expired(now) };
-        };
-        // The common case is kept short and inline: a request costs some hundred instructions here.
+        }
+        match self.next_plain(now) {
+            Some(io) => Ok(Next::Issue(io)),
+            None => self.next_with_care(now),
+        }
+    }
+
+    /// The common case of [`next`](Self::next): the request of a plain job whose turn it is. None does not say that
+    /// there is nothing to do.
+    #[inline(always)]
+    pub fn next_plain(&mut self, now: Time) -> Option<Io> {
+        let index = self.ready.first()?;
         self.now = now;
         let job = &mut self.jobs[index as usize];
-        if let Source::Plain(generated) = &mut job.source
-            && let Some((request, measured, verify)) = generated.plain_request(now)
-        {
-            job.count(&mut self.ready);
-            let id = self.slots.take(index, request.op, 0);
-            return Ok(Next::Issue(Io { id, job: index, request, due: now, measured, verify }));
-        }
-        self.next_with_care(now)
+        let Source::Plain(generated) = &mut job.source else { return None };
+        let (request, measured, verify) = generated.plain_request(now)?;
+        job.count(&mut self.ready);
+        let Request { op, bytes, .. } = request;
+        let id = self.slots.take(Slot { job: index, op, measured, bytes, due: now, issued: now, epoch: 0 });
+        Some(Io { id, job: index, request, due: now, measured, verify })
+    }
+
+    /// True if [`next`](Self::next) would say [`Next::Blocked`] whatever the time.
+    #[inline(always)]
+    pub fn is_blocked(&self) -> bool {
+        self.ready.first().is_none() && self.next_timer == Time::MAX && self.outstanding() > 0
     }
 
     /// What to answer when no job can issue.
@@ -287,7 +318,8 @@ impl Player {
             };
             if let Step::Issue(Draft { request, due, measured, verify, epoch }) = step {
                 job.count(&mut self.ready);
-                let id = self.slots.take(index, request.op, epoch);
+                let Request { op, bytes, .. } = request;
+                let id = self.slots.take(Slot { job: index, op, measured, bytes, due, issued: now, epoch });
                 return Ok(Next::Issue(Io { id, job: index, request, due, measured, verify }));
             }
             self.ready.pop();
@@ -314,12 +346,12 @@ impl Player {
         if self.next_timer <= now { self.next_of_expired(now) } else { Ok(self.idle()) }
     }
 
-    /// The request `id` has completed.
+    /// The request `id` has completed. Returns what it was.
     ///
     /// # Panics
     /// If it is not outstanding.
-    #[inline]
-    pub fn complete(&mut self, now: Time, id: u32) {
+    #[inline(always)]
+    pub fn complete(&mut self, now: Time, id: u32) -> Ended {
         debug_assert!(now >= self.now, "time went back from {} to {now}", self.now);
         let slot = self.slots.release(id);
         let job = &mut self.jobs[slot.job as usize];
@@ -330,6 +362,8 @@ impl Player {
         } else {
             self.complete_with_care(now, slot);
         }
+        let Slot { job, op, measured, bytes, due, issued, .. } = slot;
+        Ended { job, op, bytes, due, issued, measured }
     }
 
     #[inline(never)]

@@ -1,6 +1,7 @@
 //! Outstanding requests and jobs that wait for their turn: two small lists without allocation a request.
 
 use media::Op;
+use sim::Time;
 
 /// What is known of an outstanding request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -9,17 +10,33 @@ pub(super) struct Slot {
     pub job: u16,
     /// What is done.
     pub op: Op,
-    outstanding: bool,
-    /// Which of a replay's flushes waits for it; the next free slot, where it is not outstanding.
+    /// It counts in statistics.
+    pub measured: bool,
+    /// Bytes asked for.
+    pub bytes: u64,
+    /// When it arrived, and when it was issued.
+    pub due: Time,
+    pub issued: Time,
+    /// Which of a replay's flushes waits for it.
     pub epoch: u32,
 }
+
+#[derive(Clone, Copy, Debug)]
+struct Place {
+    slot: Slot,
+    /// The next free place, or that none is.
+    next: u32,
+}
+
+/// The place holds an outstanding request.
+const TAKEN: u32 = u32::MAX - 1;
 
 /// No slot.
 const NO_SLOT: u32 = u32::MAX;
 
 /// The outstanding requests, numbered from 0; a number is used again once its request is complete.
 pub(super) struct Slots {
-    slots: Vec<Slot>,
+    places: Vec<Place>,
     free: u32,
     issued: u64,
     completed: u64,
@@ -27,7 +44,7 @@ pub(super) struct Slots {
 
 impl Slots {
     pub fn new() -> Slots {
-        Slots { slots: Vec::new(), free: NO_SLOT, issued: 0, completed: 0 }
+        Slots { places: Vec::new(), free: NO_SLOT, issued: 0, completed: 0 }
     }
 
     /// Requests outstanding.
@@ -42,24 +59,22 @@ impl Slots {
 
     /// A number for a request.
     #[inline(always)]
-    pub fn take(&mut self, job: u16, op: Op, epoch: u32) -> u32 {
+    pub fn take(&mut self, slot: Slot) -> u32 {
         self.issued += 1;
         let id = self.free;
-        if id == NO_SLOT {
-            return self.grow(job, op, epoch);
-        }
-        let slot = &mut self.slots[id as usize];
-        self.free = slot.epoch;
-        *slot = Slot { job, op, outstanding: true, epoch };
+        // No slot is beyond the last.
+        let Some(place) = self.places.get_mut(id as usize) else { return self.grow(slot) };
+        self.free = place.next;
+        *place = Place { slot, next: TAKEN };
         id
     }
 
     #[cold]
     #[inline(never)]
-    fn grow(&mut self, job: u16, op: Op, epoch: u32) -> u32 {
-        let id = self.slots.len() as u32;
-        assert!(id < NO_SLOT, "fewer than 2^32 requests are outstanding");
-        self.slots.push(Slot { job, op, outstanding: true, epoch });
+    fn grow(&mut self, slot: Slot) -> u32 {
+        let id = self.places.len() as u32;
+        assert!(id < TAKEN, "fewer than 2^32 requests are outstanding");
+        self.places.push(Place { slot, next: TAKEN });
         id
     }
 
@@ -69,14 +84,12 @@ impl Slots {
     /// If it was not outstanding.
     #[inline(always)]
     pub fn release(&mut self, id: u32) -> Slot {
-        let slot = &mut self.slots[id as usize];
-        assert!(slot.outstanding, "request {id} is completed and not outstanding");
-        let released = *slot;
-        slot.outstanding = false;
-        slot.epoch = self.free;
+        let place = &mut self.places[id as usize];
+        assert!(place.next == TAKEN, "request {id} is completed and not outstanding");
+        place.next = self.free;
         self.free = id;
         self.completed += 1;
-        released
+        place.slot
     }
 }
 
@@ -138,6 +151,11 @@ mod tests {
     use proptest::prelude::*;
     use std::collections::{BTreeSet, VecDeque};
 
+    fn slot(epoch: usize) -> Slot {
+        let (due, issued) = (Time::ZERO, Time::ZERO);
+        Slot { job: 7, op: Op::Read, measured: true, bytes: 512, due, issued, epoch: epoch as u32 }
+    }
+
     proptest! {
         #![proptest_config(ProptestConfig::with_cases(128))]
 
@@ -171,7 +189,7 @@ mod tests {
             for step in steps {
                 match step {
                     None => {
-                        out.push(slots.take(7, Op::Read, out.len() as u32));
+                        out.push(slots.take(slot(out.len())));
                         most = most.max(out.len());
                         prop_assert!(out.iter().all(|id| (*id as usize) < most));
                         prop_assert_eq!(out.iter().collect::<BTreeSet<_>>().len(), out.len());
@@ -191,7 +209,7 @@ mod tests {
     #[should_panic(expected = "request 0 is completed and not outstanding")]
     fn a_request_completes_once() {
         let mut slots = Slots::new();
-        let id = slots.take(0, Op::Write, 0);
+        let id = slots.take(slot(0));
         slots.release(id);
         slots.release(id);
     }
