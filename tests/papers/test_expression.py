@@ -205,6 +205,12 @@ def test_mistake(text: str, snapshot: SnapshotAssertion) -> None:
     assert str(error.value) == snapshot
 
 
+@pytest.mark.parametrize("text", ["-" * 2000 + "a", "(" * 300 + "a" + ")" * 300, "a" + " + a" * 5000])
+def test_too_deep(text: str) -> None:
+    with pytest.raises(UserError, match=r"too deep|expected an expression"):
+        value(text)
+
+
 def test_unknown_names_are_told_before_anything_runs() -> None:
     expression = Expression("up / dwon", "x.toml: values.v")
     assert expression.names == {"up", "dwon"}

@@ -60,7 +60,10 @@ class Expression:
             reason = error.msg if isinstance(error, SyntaxError) else str(error) or "too deep"
             raise UserError(f"{place}: found `{text}`, expected an expression: {reason}") from None
         self._names: set[str] = set()
-        self._check(self._tree)
+        try:
+            self._check(self._tree)
+        except RecursionError:
+            raise UserError(f"{place}: found an expression that is too deep") from None
 
     @property
     def names(self) -> set[str]:
@@ -103,6 +106,8 @@ class Expression:
             raise self.error(str(error)) from None
         except OverflowError:
             raise self.error("found a number that is too large") from None
+        except RecursionError:
+            raise UserError(f"{self.place}: found an expression that is too deep") from None
 
     # -- what may stand in it
 

@@ -122,9 +122,13 @@ def reproduce(
     if kept is not None and kept.exists() and not kept.is_dir():
         raise UserError(f"cache: found the file `{kept}`, expected a folder")
     loaded = [library.load(name, quick=quick) for name in papers or library.papers()]
+    names = [each.claims.paper for each in loaded]
+    for name in names:
+        if names.count(name) > 1:
+            raise UserError(f"papers: found `{name}` {names.count(name)} times, expected each once")
     plans = [_Plan(paper, claims) for paper in loaded]
     if claims is not None and not any(plan.wanted for plan in plans):
-        raise UserError(f"claims: found no claim like `{claims}` of {', '.join(each.claims.paper for each in loaded)}")
+        raise UserError(f"claims: found no claim like `{claims}` of {', '.join(names)}")
     if output is not None:
         from nandram.output import check
 

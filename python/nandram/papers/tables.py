@@ -1,5 +1,6 @@
 """TOML files read key by key, so that every mistake is told with its file and key."""
 
+import math
 import tomllib
 from collections.abc import Mapping
 from typing import Any
@@ -53,6 +54,8 @@ class Table:
         value = self.values[key]
         # TOML tells a truth value from a number; Python does not.
         if not isinstance(value, types) or (isinstance(value, bool) and bool not in types):
+            raise self.error(key, value, expected)
+        if isinstance(value, float) and not math.isfinite(value):
             raise self.error(key, value, expected)
         return value
 

@@ -1,10 +1,10 @@
 """Whether a claim holds, and on what that rests."""
 
+import math
 import re
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from nandram.errors import UserError
 from nandram.papers.claims import Claim, Claims
 from nandram.papers.experiment import Criterion, Entry
 from nandram.papers.functions import kind as kind_of
@@ -98,7 +98,9 @@ def _figure(claim: Claim, entry: Entry | None, ours: Any) -> float | None:
         return float(ours)
     if isinstance(ours, bool) or not isinstance(ours, int | float) or (claim.kind == "shape" and claim.unit == "holds"):
         expected = "a truth value" if claim.kind == "shape" and claim.unit == "holds" else "a number"
-        raise UserError(f"{entry.ours.place}: `{entry.ours.text}`: found {kind_of(ours)}, expected {expected}")
+        raise entry.ours.error(f"found {kind_of(ours)}, expected {expected}")
+    if not math.isfinite(ours):
+        raise entry.ours.error(f"found {ours}, expected a finite number")
     return float(ours)
 
 
@@ -123,7 +125,7 @@ def _holds(
     assert test.holds is not None
     found = test.holds.evaluate({**scope, "ours": ours, "paper": claim.value})
     if not isinstance(found, bool):
-        raise UserError(f"{test.holds.place}: `{test.holds.text}`: found {kind_of(found)}, expected a truth value")
+        raise test.holds.error(f"found {kind_of(found)}, expected a truth value")
     return found
 
 
