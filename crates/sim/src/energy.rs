@@ -28,6 +28,12 @@ impl Energy {
         Energy { attojoules: pj as u128 * 1_000_000 }
     }
 
+    /// `aj` attojoules.
+    #[inline]
+    pub const fn from_aj(aj: u128) -> Energy {
+        Energy { attojoules: aj }
+    }
+
     /// Picojoules, with their fraction.
     pub fn pj_f64(self) -> f64 {
         self.attojoules as f64 / 1e6

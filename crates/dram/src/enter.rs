@@ -1,0 +1,147 @@
+//! Bursts enter the queues: at most one a clock, the ports in turn, each port's in order.
+
+use sim::Time;
+
+use crate::channel::{Channel, NEVER};
+use crate::layout::Place;
+use crate::queue::{NONE, burst};
+use crate::rank::State;
+use crate::request::{Ack, Kind, Request};
+
+impl Channel {
+    /// Lets one burst enter at `cycle`, if any can.
+    #[inline]
+    pub(crate) fn enter(&mut self, cycle: u64) {
+        let ports = self.ports.len();
+        let mut port = self.next_port;
+        for _ in 0..ports {
+            if port >= ports {
+                port = 0;
+            }
+            if let Some(&transfer) = self.ports[port].front()
+                && self.enter_from(cycle, transfer)
+            {
+                self.next_port = port + 1;
+                self.now = cycle;
+                self.enter_next = cycle + 1;
+                self.stats.steps += 1;
+                self.enter_at = if self.some_may_enter() { cycle + 1 } else { NEVER };
+                return;
+            }
+            port += 1;
+        }
+        // What changes that is a burst served, or a request submitted.
+        self.enter_at = self.room_at.into_iter().filter(|room_at| *room_at > cycle).min().unwrap_or(NEVER);
+    }
+
+    /// False where nothing waits, or all that waits is for a full queue.
+    #[inline(always)]
+    pub(crate) fn some_may_enter(&self) -> bool {
+        (self.waiting > self.waiting_writes && self.queues.has_room(Kind::Read))
+            || (self.waiting_writes > 0 && self.queues.has_room(Kind::Write))
+    }
+
+    /// The next burst of `transfer` enters, unless its queue is full or it would overtake.
+    #[inline(always)]
+    fn enter_from(&mut self, cycle: u64, number: u32) -> bool {
+        let transfer = &self.transfers[number as usize];
+        debug_assert!(transfer.arrival <= cycle, "a burst enters before it arrives");
+        let kind = transfer.request.kind;
+        if !self.queues.has_room(kind) || cycle < self.room_at[kind as usize] {
+            return false;
+        }
+        let place = self.regions[transfer.group as usize].layout.place(transfer.burst);
+        let rank = place.rank as usize;
+        let bank = ((place.group << self.settings.group_shift) | place.bank) as usize;
+        // A write may not pass a read of the same burst; it enters when that is served.
+        if kind == Kind::Write && self.find(Kind::Read, rank, bank, &place) {
+            return false;
+        }
+        let forwarded = kind == Kind::Read && self.find(Kind::Write, rank, bank, &place);
+        self.floor = self.floor.max(cycle);
+        self.note_entry(cycle, number);
+        if forwarded {
+            self.stats.forwarded += 1;
+            let end = self.clock.time(cycle + 1) + self.settings.latency;
+            self.served_one(number, end);
+        } else {
+            self.queue_up(cycle, kind, rank, bank, place.row, place.column, number);
+            self.rethink(kind, rank, bank, cycle);
+        }
+        true
+    }
+
+    /// A burst of a transfer has left its port; a posted write is done with the last.
+    #[inline(always)]
+    fn note_entry(&mut self, cycle: u64, number: u32) {
+        let entered = &mut self.transfers[number as usize];
+        let Request { port, kind, ack, .. } = entered.request;
+        entered.burst += 1;
+        entered.to_enter -= 1;
+        let last = entered.to_enter == 0;
+        self.port_stats[port as usize].bytes[kind as usize] += 1 << self.settings.burst_shift;
+        if last {
+            self.ports[port as usize].pop_front();
+            self.waiting -= 1;
+            self.waiting_writes -= u32::from(kind == Kind::Write);
+            if kind == Kind::Write && ack == Ack::Accepted {
+                let transfer = self.transfers[number as usize];
+                let at = self.clock.time(cycle).max(transfer.submitted);
+                self.finish(&transfer, at);
+            }
+        }
+    }
+
+    /// A burst takes its place in the queue and its bank's list.
+    #[inline(always)]
+    #[allow(clippy::too_many_arguments, reason = "a place and whose it is")]
+    pub(crate) fn queue_up(
+        &mut self,
+        cycle: u64,
+        kind: Kind,
+        rank: usize,
+        bank: usize,
+        row: u32,
+        column: u32,
+        transfer: u32,
+    ) {
+        let entry = self.queues.push(kind, burst(cycle, rank, bank, row, column, transfer));
+        self.boards[rank].banks[bank % 64].append(&mut self.queues, kind, entry);
+        let waiter = &mut self.ranks[rank];
+        waiter.demand += 1;
+        waiter.waiting[kind as usize] |= 1 << bank;
+        if waiter.demand == 1 && waiter.state != State::Up {
+            self.house_at = 0;
+            self.is_next_known = false;
+        }
+    }
+
+    /// Whether a burst of `kind` for this place waits.
+    #[inline(always)]
+    fn find(&self, kind: Kind, rank: usize, bank: usize, place: &Place) -> bool {
+        let mut entry = self.bank(rank, bank).head[kind as usize];
+        while entry != NONE {
+            let waits = self.queues.get(entry);
+            if waits.row == place.row && waits.column == place.column {
+                return true;
+            }
+            entry = waits.next;
+        }
+        false
+    }
+
+    /// A burst of a transfer is served; its data are through at `end`.
+    #[inline(always)]
+    pub(crate) fn served_one(&mut self, number: u32, end: Time) {
+        let transfer = &mut self.transfers[number as usize];
+        transfer.end = transfer.end.max(end);
+        transfer.to_serve -= 1;
+        if transfer.to_serve == 0 {
+            self.free_transfers.push(number);
+            if transfer.request.kind == Kind::Read || transfer.request.ack == Ack::Written {
+                let transfer = *transfer;
+                self.finish(&transfer, transfer.end);
+            }
+        }
+    }
+}

@@ -1,0 +1,103 @@
+//! Which channel a physical address is on: regions of the address space, each spread over some channels in pieces.
+//!
+//! What [`Region::granularity`] is decides what a device's buffer can be (`drambus` 7.2): where the region of the buffer is
+//! spread over several channels, each piece of it is followed by as much of the others, so that a buffer smaller than a
+//! piece leaves the rest of its group unused, and one larger than a piece appears in scattered pieces, which no driver can
+//! use. A region of its own over one channel keeps it whole and leaves the DRAM spread as it likes.
+
+/// A stretch of physical addresses, spread over channels.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Region {
+    /// First address, a multiple of the granularity.
+    pub base: u64,
+    /// Length in bytes.
+    pub bytes: u64,
+    /// The channels that take turns.
+    pub channels: Vec<u32>,
+    /// Bytes that each channel takes at its turn: a power of two.
+    pub granularity: u64,
+    /// Where the region begins in each channel's own addresses.
+    pub local: u64,
+}
+
+/// A stretch of one channel's own addresses.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Local {
+    /// The channel.
+    pub channel: u32,
+    /// First address there.
+    pub address: u64,
+    /// Length in bytes.
+    pub bytes: u64,
+}
+
+impl Region {
+    /// Whether `[address, address + bytes)` lies in it.
+    pub fn holds(&self, address: u64, bytes: u64) -> bool {
+        address >= self.base && bytes <= self.bytes && address - self.base <= self.bytes - bytes
+    }
+
+    /// What of `[address, address + bytes)` is on the `turn`th of its channels: always one stretch, perhaps empty.
+    pub fn part(&self, address: u64, bytes: u64, turn: usize) -> Local {
+        let offset = address - self.base;
+        let (from, to) = (self.before(offset, turn), self.before(offset + bytes, turn));
+        Local { channel: self.channels[turn], address: self.local + from, bytes: to - from }
+    }
+
+    /// How much of the region's first `bytes` is on the `turn`th channel.
+    fn before(&self, bytes: u64, turn: usize) -> u64 {
+        let round = self.granularity * self.channels.len() as u64;
+        let (rounds, rest) = (bytes / round, bytes % round);
+        rounds * self.granularity + rest.saturating_sub(turn as u64 * self.granularity).min(self.granularity)
+    }
+
+    /// Where the channel at `turn` begins and ends in the region's addresses, piece by piece: `(address, bytes)` of each
+    /// piece of its first `bytes` bytes.
+    pub fn pieces(&self, turn: usize, bytes: u64) -> impl Iterator<Item = (u64, u64)> + '_ {
+        let round = self.granularity * self.channels.len() as u64;
+        let pieces = bytes.div_ceil(self.granularity);
+        (0..pieces).map(move |piece| {
+            let address = self.base + piece * round + turn as u64 * self.granularity;
+            (address, self.granularity.min(bytes - piece * self.granularity))
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        /// Against the obvious: byte by byte.
+        #[test]
+        fn parts_are_what_the_bytes_say(from in 0u64..600, bytes in 1u64..600, bits in 0u32..3, grain in 0u32..7) {
+            let channels: Vec<u32> = (0..1 << bits).collect();
+            let n = channels.len() as u64;
+            let granularity = 1u64 << grain;
+            let region = Region { base: 4096, bytes: 4096, channels, granularity, local: 64 };
+            for turn in 0..n {
+                let mine: Vec<u64> = (from..from + bytes)
+                    .filter(|byte| byte / granularity % n == turn)
+                    .map(|byte| 64 + byte / granularity / n * granularity + byte % granularity)
+                    .collect();
+                let part = region.part(4096 + from, bytes, turn as usize);
+                prop_assert_eq!(part.bytes, mine.len() as u64);
+                if let Some(first) = mine.first() {
+                    prop_assert_eq!(part.address, *first);
+                    prop_assert!(mine.windows(2).all(|pair| pair[1] == pair[0] + 1));
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn a_small_granularity_scatters_a_buffer() {
+        // 7.2: interleaved by cache blocks, a buffer of 4 KiB appears as 64 pieces; on its own it is whole.
+        let spread = Region { base: 0, bytes: 1 << 20, channels: vec![0, 1], granularity: 64, local: 0 };
+        assert_eq!(spread.pieces(1, 4096).count(), 64);
+        assert_eq!(spread.pieces(1, 4096).nth(1), Some((192, 64)));
+        let alone = Region { base: 0, bytes: 1 << 20, channels: vec![1], granularity: 1 << 20, local: 0 };
+        assert_eq!(alone.pieces(0, 4096).collect::<Vec<_>>(), [(0, 4096)]);
+    }
+}

@@ -1,0 +1,274 @@
+//! Commands, and what each changes.
+
+use crate::bank::CLOSED;
+use crate::channel::Channel;
+use crate::command::CommandKind;
+use crate::queue::NONE;
+use crate::rank::State;
+use crate::request::Kind;
+use crate::select::{Choice, Do, class};
+
+#[inline(always)]
+pub(crate) fn raise(limit: &mut u64, to: u64) {
+    *limit = (*limit).max(to);
+}
+
+impl Channel {
+    /// Takes the next step.
+    #[inline(always)]
+    pub(crate) fn perform(&mut self) {
+        debug_assert!(self.next.cycle >= self.now, "a step back from {} to {}", self.now, self.next.cycle);
+        let cycle = self.next.cycle;
+        self.now = cycle;
+        self.is_next_known = false;
+        self.stats.steps += 1;
+        if self.next.place == Choice::HOUSE {
+            self.perform_house(cycle);
+            return;
+        }
+        let (rank, bank) = (self.next.place as usize >> 8, self.next.place as usize & 0xff);
+        let (class, entry) = self.candidate_of(rank, bank);
+        match class {
+            class::READ => self.column(cycle, Kind::Read, rank, bank, entry),
+            class::WRITE => self.column(cycle, Kind::Write, rank, bank, entry),
+            class::ACTIVATE => {
+                self.activate(cycle, rank, bank, self.queues.get(entry).row);
+                self.boards[rank].banks[bank % 64].find_hits(&self.queues);
+                if self.boards[rank].prepares(bank) {
+                    self.consider(rank, bank);
+                } else {
+                    self.boards[rank].put_column(bank, self.direction);
+                }
+            }
+            _ => {
+                self.stats.conflicts += 1;
+                self.precharge(cycle, rank, bank);
+                self.boards[rank].put_activate(bank);
+            }
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn perform_house(&mut self, cycle: u64) {
+        match self.next_house {
+            Do::House { kind, rank, bank } => self.house(cycle, kind, rank as usize, bank as usize),
+            Do::Block { rank } => {
+                self.ranks[rank as usize].blocked = true;
+                self.house_at = 0;
+            }
+        }
+    }
+
+    #[inline(always)]
+    pub(crate) fn activate(&mut self, cycle: u64, rank: usize, number: usize, row: u32) {
+        let t = &self.config.device.timing;
+        let (near, far) = (cycle + u64::from(t.rrd_l), cycle + u64::from(t.rrd_s));
+        let (window, slots) = (u64::from(t.faw), u64::from(t.activate_slots));
+        let (column, precharge, again) = (u64::from(t.rcd), u64::from(t.ras), u64::from(t.rc));
+        let bank = self.bank_mut(rank, number);
+        debug_assert_eq!(bank.row, CLOSED, "an open bank is opened");
+        bank.row = row;
+        bank.used = cycle;
+        bank.next_column = cycle + column;
+        bank.next_precharge = cycle + precharge;
+        bank.next_activate = cycle + again;
+        let opened = &mut self.ranks[rank];
+        if opened.open == 0 {
+            opened.count(cycle);
+        }
+        opened.open |= 1 << number;
+        opened.activity.activates += 1;
+        let fifth = opened.fifth_after(cycle + window);
+        let group = number >> self.settings.group_shift;
+        self.boards[rank].hold(class::ACTIVATE, far.max(fifth));
+        self.boards[rank].hold_group(group, class::ACTIVATE, near);
+        self.floor = cycle + slots;
+        self.stats.activates += 1;
+        self.house_at = self.house_at.min(cycle.saturating_add(self.settings.close_after));
+        self.note(cycle, CommandKind::Activate, rank, number, (row, 0), 0);
+    }
+
+    #[inline(always)]
+    pub(crate) fn precharge(&mut self, cycle: u64, rank: usize, number: usize) {
+        let t = &self.config.device.timing;
+        let (closing, gap, slots) = (u64::from(t.rp), u64::from(t.ppd), u64::from(t.precharge_slots));
+        let bank = self.bank_mut(rank, number);
+        bank.row = CLOSED;
+        bank.hit = [NONE; 2];
+        raise(&mut bank.next_activate, cycle + closing);
+        self.close(cycle, rank, 1 << number);
+        // Where precharges need no more than their slot, the command bus sees to the gap.
+        if gap > slots {
+            self.boards[rank].hold(class::PRECHARGE, cycle + gap);
+        }
+        self.floor = cycle + slots;
+        self.note(cycle, CommandKind::Precharge, rank, number, (0, 0), 0);
+    }
+
+    /// Banks of a rank are closed.
+    #[inline(always)]
+    pub(crate) fn close(&mut self, cycle: u64, rank: usize, banks: u64) {
+        let closed = &mut self.ranks[rank];
+        debug_assert_eq!(closed.open & banks, banks, "a closed bank is closed");
+        if closed.open == banks {
+            closed.count(cycle);
+        }
+        closed.open &= !banks;
+    }
+
+    #[inline(always)]
+    fn column(&mut self, cycle: u64, kind: Kind, rank: usize, number: usize, entry: u8) {
+        let k = kind as usize;
+        let waited = *self.queues.get(entry);
+        let bank = &mut self.boards[rank].banks[number % 64];
+        debug_assert_eq!(bank.row, waited.row, "a column command for another row");
+        bank.take(&mut self.queues, kind, entry);
+        let closes = self.settings.closed_page && bank.hit == [NONE; 2];
+        if bank.head[k] == NONE {
+            self.ranks[rank].waiting[k] &= !(1 << number);
+        }
+        if !self.queues.has_room(kind) {
+            self.room_at[k] = cycle + 1;
+        }
+        self.queues.remove(kind, entry);
+        self.ranks[rank].demand -= 1;
+        self.transfer_data(cycle, kind, rank, number);
+        if self.log.kept {
+            let command = match (kind, closes) {
+                (Kind::Read, false) => CommandKind::Read,
+                (Kind::Read, true) => CommandKind::ReadPrecharge,
+                (Kind::Write, false) => CommandKind::Write,
+                (Kind::Write, true) => CommandKind::WritePrecharge,
+            };
+            let id = self.transfers[waited.transfer as usize].request.id;
+            self.note(cycle, command, rank, number, (waited.row, waited.column), id);
+        }
+        if closes {
+            self.close_by_itself(rank, number);
+        }
+        self.consider(rank, number);
+        let mut end = self.clock.time(cycle + self.gaps.to_end[k]);
+        if kind == Kind::Read {
+            end += self.settings.latency;
+        }
+        self.served_one(waited.transfer, end);
+        if self.waiting > 0 {
+            self.enter_at = self.enter_at.min(cycle + 1);
+        }
+    }
+
+    /// A column command: what it asks of those after it, and what it counts for.
+    #[inline(always)]
+    pub(crate) fn transfer_data(&mut self, cycle: u64, kind: Kind, rank: usize, number: usize) {
+        let k = kind as usize;
+        let recovered = cycle + self.gaps.to_precharge[k];
+        let bank = self.bank_mut(rank, number);
+        bank.used = cycle;
+        raise(&mut bank.next_precharge, recovered);
+        let group = number >> self.settings.group_shift;
+        let ([near_read, near_write], [far_read, far_write]) = (self.gaps.same_group[k], self.gaps.same_rank[k]);
+        let board = &mut self.boards[rank];
+        board.hold(class::READ, cycle + far_read);
+        board.hold(class::WRITE, cycle + far_write);
+        board.hold_group(group, class::READ, cycle + near_read);
+        board.hold_group(group, class::WRITE, cycle + near_write);
+        if self.ranks.len() > 1 {
+            let [read, write] = self.gaps.other_rank[k];
+            for (other, board) in self.boards.iter_mut().enumerate() {
+                if other != rank {
+                    board.hold(class::READ, cycle + read);
+                    board.hold(class::WRITE, cycle + write);
+                }
+            }
+        }
+        let served = &mut self.ranks[rank];
+        raise(&mut served.data_end, cycle + self.gaps.to_end[k]);
+        if served.demand == 0 {
+            served.idle_since = cycle;
+            // It may now be refreshed early, or be put to rest.
+            let rest = cycle.saturating_add(self.settings.rest_after);
+            self.house_at = self.house_at.min(served.refresh_due).min(rest);
+        }
+        if kind == Kind::Read {
+            served.activity.reads += 1;
+        } else {
+            served.activity.writes += 1;
+        }
+        self.stats.bursts[k] += 1;
+        self.served += 1;
+        self.floor = cycle + self.settings.column_slots;
+    }
+
+    /// Auto-precharge: the bank closes as soon as it may.
+    fn close_by_itself(&mut self, rank: usize, number: usize) {
+        let closing = u64::from(self.config.device.timing.rp);
+        let bank = self.bank_mut(rank, number);
+        let closed = bank.next_precharge;
+        bank.row = CLOSED;
+        raise(&mut bank.next_activate, closed + closing);
+        self.close(closed, rank, 1 << number);
+    }
+
+    /// A command to a rank, or a precharge that no request asked for.
+    #[cold]
+    #[inline(never)]
+    fn house(&mut self, cycle: u64, kind: CommandKind, rank: usize, bank: usize) {
+        self.house_at = 0;
+        if kind == CommandKind::Precharge {
+            self.precharge(cycle, rank, bank);
+            self.consider(rank, bank);
+            return;
+        }
+        let t = self.config.device.timing;
+        let chosen = &mut self.ranks[rank];
+        let mut ready = cycle;
+        match kind {
+            CommandKind::PrechargeAll => {
+                chosen.count(cycle);
+                chosen.open = 0;
+                for bank in &mut self.boards[rank].banks[..self.settings.banks] {
+                    bank.row = CLOSED;
+                    bank.hit = [NONE; 2];
+                    raise(&mut bank.next_activate, cycle + u64::from(t.rpab));
+                }
+            }
+            CommandKind::Refresh => {
+                chosen.activity.refreshes += 1;
+                chosen.refresh_due += u64::from(t.refi);
+                chosen.blocked = false;
+                chosen.refreshed = true;
+                ready = cycle + u64::from(t.rfc);
+            }
+            CommandKind::PowerDown => {
+                chosen.count(cycle);
+                (chosen.state, chosen.since) = (State::Down, cycle);
+            }
+            CommandKind::PowerUp => {
+                chosen.count(cycle);
+                (chosen.state, chosen.since) = (State::Up, cycle);
+                ready = cycle + u64::from(t.xp);
+            }
+            CommandKind::SelfRefresh => {
+                chosen.count(cycle);
+                (chosen.state, chosen.since) = (State::Asleep, cycle);
+            }
+            CommandKind::SelfRefreshExit => {
+                chosen.count(cycle);
+                (chosen.state, chosen.since) = (State::Up, cycle);
+                chosen.refreshed = false;
+                // It refreshed itself; from here on it is the controller's task again.
+                chosen.refresh_due = cycle + u64::from(t.refi);
+                ready = cycle + u64::from(t.xs);
+            }
+            _ => unreachable!("{kind:?} is no command to a rank"),
+        }
+        raise(&mut chosen.ready, ready);
+        for class in [class::READ, class::WRITE, class::ACTIVATE, class::PRECHARGE] {
+            self.boards[rank].hold(class, ready);
+        }
+        self.floor = cycle + u64::from(t.precharge_slots);
+        self.consider_all(rank);
+        self.note(cycle, kind, rank, 0, (0, 0), 0);
+    }
+}

@@ -1,0 +1,134 @@
+//! Traffic for the tests: patterns of requests, and a driver that keeps some of them outstanding.
+#![allow(dead_code, reason = "each test uses its part")]
+
+use dram::{Channel, Completion, Kind, Request};
+use sim::{Rng, Time};
+
+/// What is asked for, request by request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Pattern {
+    /// Random reads.
+    RandomRead,
+    /// Sequential reads.
+    SequentialRead,
+    /// Random, two reads to one write.
+    RandomMixed,
+    /// Two sequential streams of reads to one of writes: reads of a and b, write of c.
+    Copy,
+    /// Random writes.
+    RandomWrite,
+}
+
+/// Requests of a pattern over `bytes` of memory, 64 bytes each.
+pub struct Traffic {
+    pub pattern: Pattern,
+    pub bytes: u64,
+    pub rng: Rng,
+    count: u64,
+    reads: u64,
+    writes: u64,
+}
+
+impl Traffic {
+    pub fn new(pattern: Pattern, bytes: u64, rng: Rng) -> Traffic {
+        Traffic { pattern, bytes, rng, count: 0, reads: 0, writes: 0 }
+    }
+
+    pub fn next(&mut self) -> Request {
+        let lines = self.bytes / 64;
+        let third = self.count % 3 == 2;
+        let (kind, line) = match self.pattern {
+            Pattern::RandomRead => (Kind::Read, self.rng.below(lines)),
+            Pattern::RandomWrite => (Kind::Write, self.rng.below(lines)),
+            Pattern::SequentialRead => (Kind::Read, self.count % lines),
+            Pattern::RandomMixed => (if third { Kind::Write } else { Kind::Read }, self.rng.below(lines)),
+            Pattern::Copy if third => {
+                self.writes += 1;
+                (Kind::Write, lines / 2 + (self.writes - 1) % (lines / 2))
+            }
+            Pattern::Copy => {
+                self.reads += 1;
+                (Kind::Read, (self.reads - 1) % (lines / 2))
+            }
+        };
+        self.count += 1;
+        Request { id: self.count, port: 0, kind, address: line * 64, bytes: 64, ..Request::default() }
+    }
+}
+
+/// What a run gave.
+#[derive(Debug, Default)]
+pub struct Outcome {
+    pub completions: u64,
+    pub first: Time,
+    pub end: Time,
+    pub read_latency: Time,
+    pub reads: u64,
+    pub events: u64,
+}
+
+impl Outcome {
+    /// Mean latency of a read, in nanoseconds.
+    pub fn latency_ns(&self) -> f64 {
+        self.read_latency.ps() as f64 / self.reads as f64 / 1000.0
+    }
+
+    /// Bytes moved, in GB/s.
+    pub fn gigabytes_per_s(&self) -> f64 {
+        self.completions as f64 * 64.0 / (self.end - self.first).ps() as f64 * 1000.0
+    }
+}
+
+/// Runs `requests` requests, `outstanding` at a time: each completion is followed by the next request, a clock later.
+pub fn run(channel: &mut Channel, traffic: &mut Traffic, requests: u64, outstanding: u64) -> Outcome {
+    let gap = channel.config().device.clock.time(1);
+    let mut outcome = Outcome::default();
+    let mut done: Vec<Completion> = Vec::new();
+    let mut submitted = outstanding.min(requests);
+    for _ in 0..submitted {
+        channel.submit(Time::ZERO, traffic.next());
+    }
+    while let Some(now) = channel.next_event() {
+        outcome.events += 1;
+        channel.advance(now, &mut done);
+        for completion in done.drain(..) {
+            outcome.completions += 1;
+            outcome.end = outcome.end.max(completion.at);
+            if completion.kind == Kind::Read {
+                outcome.reads += 1;
+                outcome.read_latency += completion.at - completion.submitted;
+            }
+            if submitted < requests {
+                submitted += 1;
+                channel.submit(completion.at + gap, traffic.next());
+            }
+        }
+    }
+    assert_eq!(outcome.completions, requests);
+    outcome
+}
+
+/// Runs `requests` requests, one every `cycles` of the clock.
+pub fn run_paced(channel: &mut Channel, traffic: &mut Traffic, requests: u64, cycles: u64) -> Outcome {
+    let mut outcome = Outcome::default();
+    let mut done = Vec::new();
+    let clock = channel.config().device.clock;
+    for number in 0..requests {
+        let at = clock.time(number * cycles);
+        while let Some(now) = channel.next_event().filter(|now| *now <= at) {
+            channel.advance(now, &mut done);
+        }
+        channel.submit(at, traffic.next());
+    }
+    while let Some(now) = channel.next_event() {
+        channel.advance(now, &mut done);
+    }
+    for completion in done {
+        outcome.completions += 1;
+        outcome.end = outcome.end.max(completion.at);
+        outcome.reads += 1;
+        outcome.read_latency += completion.at - completion.submitted;
+    }
+    assert_eq!(outcome.completions, requests);
+    outcome
+}
