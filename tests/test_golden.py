@@ -39,6 +39,7 @@ RUNS: list[tuple[str, str, dict[str, object]]] = [
     ("ufs2-galaxy-s6", "none", {}),
     ("sata-ssd-southbridge", "none", {}),
     ("ddrssd", "none", {}),
+    ("drambus", "none", {}),
     ("mqsim-ideal-map", "steady", SHRUNK),
     ("mqsim-default", "steady", SHRUNK | {"ftl.map_cache.size": "16KiB"}),
 ]

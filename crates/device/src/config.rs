@@ -3,6 +3,8 @@
 use media::Op;
 use sim::Time;
 
+use crate::shared_buffer::SharedBufferConfig;
+
 /// A storage controller's front end.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Config {
@@ -30,8 +32,10 @@ pub struct Config {
     /// Bytes a second of the controller's DRAM, through which a command's data passes (written and read: twice its
     /// bytes); `None` where buffers are SRAM or fast enough not to matter.
     pub dram_bandwidth: Option<u64>,
-    /// UFS: the firmware answers at once, without translation layer and flash; data moves, and is nobody's.
+    /// UFS, shared buffer: the firmware answers at once, without translation layer and flash; data moves, and is nobody's.
     pub bypass_flash: bool,
+    /// What only a device behind a shared buffer has.
+    pub shared_buffer: SharedBufferConfig,
     /// UFS: pieces in which data moves.
     pub utp: Utp,
     /// SATA: a command has the drive's only data buffer until its data has passed. Flash fills it, then the interface
@@ -55,6 +59,7 @@ impl Default for Config {
             firmware: Firmware::default(),
             dram_bandwidth: None,
             bypass_flash: false,
+            shared_buffer: SharedBufferConfig::default(),
             utp: Utp::default(),
             single_buffer: false,
         }

@@ -135,6 +135,18 @@ impl Engine {
         s.at(DECODED, work.to, Event::Decoded(tag));
     }
 
+    /// A processor works for `length` on what is there at `at`. Returns when it is done.
+    pub fn work(&mut self, at: Time, length: Time, name: &'static str, s: &mut impl Schedule<Event>) -> Time {
+        let work = self.firmware.take(at, length);
+        s.span(Track(work.server), name, work.from, work.to);
+        work.to
+    }
+
+    /// The command's data will not move.
+    pub fn abandon(&mut self, tag: u16) {
+        self.commands[tag as usize].left = 0;
+    }
+
     /// The command goes to the translation layer.
     #[inline(always)]
     pub fn run(&mut self, tag: u16) -> &Command {

@@ -6,17 +6,21 @@
 
 pub mod arbiter;
 pub mod config;
+pub mod emulated_dram;
 pub mod engine;
 pub mod nvme;
 pub mod pool;
 pub mod sata;
+pub mod shared_buffer;
 pub mod ufs;
 
 use sim::Lane;
 
 pub use config::{Arbitration, Coalescing, Config, Firmware, Priority, Utp};
+pub use emulated_dram::{EmulatedDram, EmulatedDramConfig};
 pub use nvme::{Completion, Ended, Fetch, Nvme};
 pub use sata::Sata;
+pub use shared_buffer::{ControllerPower, Cycles, SharedBuffer, SharedBufferConfig};
 pub use ufs::Ufs;
 
 /// What a controller waits for. The number is a command's tag.

@@ -2,6 +2,7 @@
 
 use sim::Time;
 
+use crate::shared_buffer::SharedBufferConfig;
 use crate::{DmaConfig, MemoryConfig};
 
 /// A host: processors, a driver, and what they cost. Costs are processor time on one core.
@@ -23,6 +24,8 @@ pub struct Config {
     pub max_transfer: u64,
     /// What only a SATA drive's host has.
     pub ahci: AhciConfig,
+    /// What only the host of a device with a shared buffer has.
+    pub shared_buffer: SharedBufferConfig,
     /// What only a UFS device's host has.
     pub ufshci: UfshciConfig,
     /// North and South Bridge as parts; `None`: what they cost is in the times of the adapter.
@@ -59,6 +62,7 @@ impl Default for Config {
             // Assumed: Linux's max_sectors_kb on many drives.
             max_transfer: 128 << 10,
             ahci: AhciConfig::default(),
+            shared_buffer: SharedBufferConfig::default(),
             ufshci: UfshciConfig::default(),
             chipset: None,
         }

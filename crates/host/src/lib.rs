@@ -11,6 +11,7 @@ pub mod dma;
 pub mod memory;
 pub mod nvme;
 pub mod requests;
+pub mod shared_buffer;
 pub mod slots;
 pub mod ufs;
 pub mod vector;
@@ -23,6 +24,7 @@ pub use config::{Aggregation, AhciConfig, Chipset, Completion, Config, UfshciCon
 pub use dma::DmaConfig;
 pub use memory::MemoryConfig;
 pub use nvme::{Delivery, Entry, Nvme};
+pub use shared_buffer::{SharedBuffer, SharedBufferConfig};
 pub use ufs::Ufshci;
 
 /// What a driver waits for: it has processed the completion of a command.

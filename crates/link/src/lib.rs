@@ -8,6 +8,7 @@ pub mod dmi;
 pub mod pcie;
 pub mod rate;
 pub mod sata;
+pub mod shared_buffer;
 pub mod ufs;
 
 use sim::Time;
@@ -17,6 +18,7 @@ pub use dmi::{Dmi, DmiConfig};
 pub use pcie::{Pcie, PcieConfig};
 pub use rate::ByteTime;
 pub use sata::{Sata, SataConfig};
+pub use shared_buffer::SharedBufferConfig;
 pub use sim::{Serial, Span};
 pub use ufs::{Ufs, UfsConfig};
 
@@ -70,6 +72,8 @@ pub enum Config {
     Pcie(PcieConfig),
     /// Serial ATA.
     Sata(SataConfig),
+    /// A buffer on the memory bus. It has no [`Link`]: the bus is the memory's.
+    SharedBuffer(SharedBufferConfig),
     /// UniPro over M-PHY, whose messages are its own: [`Ufs`].
     Ufs(UfsConfig),
     /// A DDR port of the memory controller.
@@ -95,6 +99,7 @@ impl Link {
         match config {
             Config::Pcie(config) => Link::Pcie(Pcie::new(config)),
             Config::Sata(config) => Link::Sata(Sata::new(config)),
+            Config::SharedBuffer(_) => panic!("a buffer on the memory bus has no link of its own"),
             Config::Ufs(_) => panic!("UFS moves information units, not a command's data"),
             Config::Ddr(_) => panic!("a DDR port has no packets"),
         }

@@ -89,6 +89,12 @@ fn front(system: &System) -> FrontConfig {
             auto_activate: system.link.auto_activate,
             handshake: system.link.handshake,
         }),
+        l::LinkType::SharedBuffer => link::Config::SharedBuffer(link::SharedBufferConfig {
+            data_buffer: system.link.data_buffer,
+            memory: system.link.memory.word().to_owned(),
+            shared: system.link.channel == l::Channel::Shared,
+            traffic: s.mover.traffic,
+        }),
         l::LinkType::Ufs => link::Config::Ufs(link::UfsConfig {
             gear: system.link.gear as u8,
             series: match system.link.series {
@@ -156,6 +162,7 @@ fn front(system: &System) -> FrontConfig {
                 region: s.ahci.region,
                 queued_trim: s.ahci.queued_trim,
             },
+            shared_buffer: mover(system),
             ufshci: host::UfshciConfig {
                 register_write: s.ufshci.register_write,
                 memory_latency: s.ufshci.memory_latency,
@@ -185,8 +192,69 @@ fn front(system: &System) -> FrontConfig {
             },
             dram_bandwidth: d.dram_bandwidth,
             bypass_flash: d.bypass_flash,
+            shared_buffer: emulated(system),
             utp: ::device::Utp { segment: d.utp.segment as u32, ready_to_transfers: d.utp.ready_to_transfers },
             single_buffer: d.buffering == device::Buffering::Single,
+        },
+    }
+}
+
+/// What moves data between memory and a shared buffer.
+fn mover(system: &System) -> host::SharedBufferConfig {
+    let m = &system.host.mover;
+    let dma = host::shared_buffer::DmaConfig {
+        bandwidth: m.bandwidth,
+        piece: m.piece,
+        run: system.link.interleave.unwrap_or(u64::MAX),
+        setup: m.setup,
+        descriptor: m.descriptor,
+        delivery: m.delivery,
+        handler: m.handler,
+    };
+    host::SharedBufferConfig {
+        transfer: match m.transfer {
+            system::host::Transfer::Dma => host::shared_buffer::Transfer::Dma(dma),
+            system::host::Transfer::Copy => host::shared_buffer::Transfer::Copy { word: m.word as u32 },
+        },
+        uncached: m.uncached,
+        invalidation_512kib: m.invalidation,
+        extents: m.extents as u8,
+        shrink: m.shrink.map(|bytes| (bytes / media::SECTOR) as u32),
+        boot: system.device.emulated.boot.unwrap_or(0),
+    }
+}
+
+/// The controller behind a shared buffer.
+fn emulated(system: &System) -> ::device::SharedBufferConfig {
+    let (e, p) = (&system.device.emulated, &system.device.power);
+    // What the host takes it for.
+    let dram = system.link.memory.device();
+    ::device::SharedBufferConfig {
+        buffer: ::device::EmulatedDramConfig {
+            banks: e.banks,
+            line: dram.burst_bytes(),
+            burst: dram.clock.time(u64::from(dram.burst_clocks())),
+            bandwidth: e.clock * e.width,
+            dram_banks: dram.banks(),
+            row: dram.row_bytes,
+        },
+        clock: e.clock,
+        cycles: ::device::Cycles {
+            fetch: u64::from(e.fetch),
+            complete: u64::from(e.complete),
+            command: u64::from(e.command),
+            unit: u64::from(e.unit),
+            page: u64::from(e.page),
+        },
+        unit: system.ftl.unit as u32,
+        page: system.flash.page as u32,
+        power: ::device::ControllerPower {
+            always_uw: p.always,
+            core_uw: p.core,
+            interface_pj: p.interface_energy,
+            buffer_pj: p.buffer_energy,
+            decode_pj: p.decode_energy,
+            encode_pj: p.encode_energy,
         },
     }
 }
@@ -260,6 +328,8 @@ fn by_type(times: &[Time]) -> [Time; 4] {
 fn flash(system: &System, geometry: Geometry, payload: PayloadKind, buffers: u32) -> nand::Config {
     use system::flash as s;
     let f = &system.flash;
+    // Keys that do not apply have their defaults: elsewhere encoding and decoding are never in the way.
+    let ecc = system.setting("flash.ecc.decoders").applies;
     let errors = (f.errors.model == s::ErrorModel::PowerLaw).then(|| nand::Errors {
         base: f.errors.base,
         reference_cycles: f64::from(f.errors.reference),
@@ -330,6 +400,9 @@ fn flash(system: &System, geometry: Geometry, payload: PayloadKind, buffers: u32
             codeword_bytes: f.ecc.codeword as u32,
             correctable_bits: f.ecc.correctable,
             decode: f.ecc.decode,
+            decoders: f.ecc.decoders.filter(|_| ecc),
+            decode_bandwidth: f.ecc.decode_bandwidth.filter(|_| ecc),
+            encode_bandwidth: f.ecc.encode_bandwidth.filter(|_| ecc),
             retries_max: f.ecc.retries as u8,
             retry_factor: f.ecc.retry_factor,
         },

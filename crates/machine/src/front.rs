@@ -9,6 +9,8 @@ mod ahci;
 mod bridge;
 #[path = "front/nvme.rs"]
 mod nvme;
+#[path = "front/shared_buffer.rs"]
+pub mod shared_buffer;
 #[path = "front/ufs.rs"]
 mod ufs;
 
@@ -18,6 +20,7 @@ use sim::{Lane, Schedule, Time, Track};
 use ahci::Ahci;
 use bridge::Bridge;
 use nvme::Nvme;
+use shared_buffer::SharedBuffer;
 use ufs::Ufs;
 
 /// Host, link and device.
@@ -26,7 +29,8 @@ pub struct FrontConfig {
     /// The host's driver and processors.
     pub host: host::Config,
     /// The link, which says what the host and the device are: NVMe over PCI Express, AHCI and a drive over SATA,
-    /// UFSHCI and a device over UniPro, the DMA of the DRAM controller and a drive on a DDR port.
+    /// UFSHCI and a device over UniPro, the DMA of the DRAM controller and a drive on a DDR port, a driver and a shared
+    /// buffer on the memory bus.
     pub link: link::Config,
     /// The controller.
     pub device: device::Config,
@@ -81,6 +85,12 @@ pub enum Output {
         /// As it was asked for.
         id: u32,
     },
+    /// The payload of a read has left the data buffer that was between; it is there to be seen until the path is told
+    /// anything else.
+    Emptied {
+        /// Its place, as [`Front::put`] said.
+        place: u32,
+    },
     /// The request has ended, and the program knows.
     Completed {
         /// The request.
@@ -106,12 +116,14 @@ pub struct Utilisation {
 }
 
 /// The path of a machine.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub enum Front {
     /// NVMe over PCI Express.
     Nvme(Box<Nvme>),
     /// AHCI and SATA.
     Ahci(Box<Ahci>),
+    /// A shared buffer on the memory bus.
+    SharedBuffer(Box<SharedBuffer>),
     /// UFSHCI and UFS.
     Ufs(Box<Ufs>),
     /// A drive behind the bridges of a chipset: over SATA, or on a DDR port of the North Bridge.
@@ -126,12 +138,14 @@ const MEMORY: Lane = Lane(ISSUED.0 + 1);
 const STEP: Lane = Lane(MEMORY.0 + 1);
 /// Lanes of steps: a path uses as many as it has sources of events.
 const STEPS: u8 = 12;
+const _: () = assert!(shared_buffer::STEPS <= STEPS);
 
 macro_rules! each {
     ($front:expr, $path:ident => $body:expr) => {
         match $front {
             Front::Nvme($path) => $body,
             Front::Ahci($path) => $body,
+            Front::SharedBuffer($path) => $body,
             Front::Ufs($path) => $body,
             Front::Bridge($path) => $body,
         }
@@ -152,6 +166,7 @@ impl Front {
                 Front::Bridge(Box::new(Bridge::new(config, chipset)))
             }
             (link::Config::Ddr(_), None) => panic!("a DDR port without a North Bridge"),
+            (link::Config::SharedBuffer(own), _) => Front::SharedBuffer(Box::new(SharedBuffer::new(config, own))),
         }
     }
 
@@ -235,6 +250,7 @@ impl Front {
             Front::Ahci(path) => path.handle(now, event, s, out),
             Front::Ufs(path) => path.handle(now, event, s, out),
             Front::Bridge(path) => path.handle(now, event, s, out),
+            Front::SharedBuffer(path) => path.handle(now, event, s, out),
         }
         None
     }
@@ -286,13 +302,49 @@ impl Front {
     /// kept there. [`Output::HostMemory`] follows, for a write when the data has left.
     ///
     /// # Panics
-    /// On any link but PCI Express, where a drive cannot.
+    /// On any link but PCI Express, where a device cannot.
     #[inline]
     pub fn host_memory(&mut self, now: Time, bytes: u32, store: bool, id: u32, s: &mut impl Schedule<Event>) {
         match self {
             Front::Nvme(path) => path.host_memory(now, bytes, store, id, s),
             Front::Ufs(_) => panic!("a UFS device without unified memory cannot use host memory"),
             Front::Ahci(_) | Front::Bridge(_) => panic!("a drive that is no master of a bus cannot use host memory"),
+            Front::SharedBuffer(_) => panic!("a device on the memory bus cannot use host memory"),
+        }
+    }
+
+    /// With payload kept, and a data buffer between host and controller: the data of a command that begins as a write, or
+    /// ends as a read, is put there. Returns its place; `None` where there is no such buffer.
+    #[inline]
+    pub fn put(&mut self, tag: Tag, data: &[u8]) -> Option<u32> {
+        match self {
+            Front::SharedBuffer(path) => Some(path.put(tag, data)),
+            Front::Nvme(_) | Front::Ahci(_) | Front::Ufs(_) | Front::Bridge(_) => None,
+        }
+    }
+
+    /// The data of a write as it has come through such a buffer; unchanged where there is none.
+    #[inline]
+    pub fn take(&self, tag: Tag, data: &mut [u8]) {
+        if let Front::SharedBuffer(path) = self {
+            path.take(tag, data);
+        }
+    }
+
+    /// The data of [`Output::Emptied`].
+    pub fn emptied(&self) -> &[u8] {
+        match self {
+            Front::SharedBuffer(path) => path.emptied(),
+            Front::Nvme(_) | Front::Ahci(_) | Front::Ufs(_) | Front::Bridge(_) => &[],
+        }
+    }
+
+    /// What a path through a shared buffer counted, behind which so many bytes were decoded and encoded; `None` of any
+    /// other.
+    pub fn shared_buffer(&self, now: Time, decoded: u64, encoded: u64) -> Option<shared_buffer::Report> {
+        match self {
+            Front::SharedBuffer(path) => Some(path.report(now, decoded, encoded)),
+            Front::Nvme(_) | Front::Ahci(_) | Front::Ufs(_) | Front::Bridge(_) => None,
         }
     }
 

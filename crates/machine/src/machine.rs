@@ -459,6 +459,11 @@ impl Machine {
                 }
                 front::Output::Arrived { tag } => self.arrived(now, tag),
                 front::Output::HostMemory { id } => self.ftl_done(OpId(id)),
+                front::Output::Emptied { place } => {
+                    if let Some(checker) = &mut self.checker {
+                        checker.read_from(place, self.front.emptied());
+                    }
+                }
             }
         }
         self.outputs = outputs;
@@ -471,6 +476,7 @@ impl Machine {
     #[inline(always)]
     fn arrived(&mut self, now: Time, tag: Tag) {
         if let Some(checker) = &mut self.checker {
+            self.front.take(tag, self.data.data_mut(tag));
             checker.arrived(tag, self.data.data(tag));
         }
         self.ftl.arrived(now, tag, &mut self.out);
@@ -481,7 +487,11 @@ impl Machine {
     fn check_command(&mut self, tag: Tag, io: u32, request: Request) {
         if let Some(checker) = &mut self.checker {
             let sectors = if request.op == Op::Trim { 0 } else { request.bytes / media::SECTOR };
-            checker.begin(tag, io, &request, self.data.open(tag, sectors as u32));
+            let data = self.data.open(tag, sectors as u32);
+            checker.begin(tag, io, &request, data);
+            if request.op == Op::Write {
+                self.front.put(tag, data);
+            }
         }
     }
 
@@ -538,7 +548,12 @@ impl Machine {
             && status == Status::Ok
             && checker.request(tag).op == Op::Read
         {
-            checker.read(tag, self.data.data(tag));
+            // As it comes to the host, if it has a buffer to pass.
+            let found = self.data.data(tag);
+            match self.front.put(tag, found) {
+                Some(place) => checker.keep(tag, place),
+                None => checker.read(tag, found),
+            }
         }
     }
 

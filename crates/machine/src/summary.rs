@@ -5,6 +5,7 @@ use media::Status;
 use serde_json::{Map, Value, json};
 use sim::{Histogram, Time};
 
+use crate::front::shared_buffer::Report;
 use crate::record::{Direction, Totals};
 use crate::run::Outcome;
 use crate::system::System;
@@ -204,6 +205,10 @@ fn inside(system: &System, outcome: &Outcome) -> Value {
         "interrupts": machine.front().interrupts(),
         "notes": outcome.notes,
     });
+    let ecc = nand.ecc_stats(end);
+    if let Some(report) = machine.front().shared_buffer(end, ecc.decoded_bytes, ecc.encoded_bytes) {
+        all["shared_buffer"] = shared_buffer(&report, outcome, end);
+    }
     if let Some(checker) = machine.checker() {
         all["payload"] = json!({ "sectors_checked": checker.checked, "sectors_contended": checker.contended });
     }
@@ -211,6 +216,93 @@ fn inside(system: &System, outcome: &Outcome) -> Value {
         all["timeline_spans_left_out"] = json!(timeline.left_out());
     }
     all
+}
+
+/// What a path through a shared buffer did: the interface and the protocol as the driver sees them, the buffer's banks,
+/// the memory buses.
+fn shared_buffer(report: &Report, outcome: &Outcome, end: Time) -> Value {
+    let rate = |bytes: u64, time: Time| if time > Time::ZERO { bytes as f64 / time.secs_f64() } else { 0.0 };
+    let ratio = |a: u64, b: u64| if b > 0 { a as f64 / b as f64 } else { 0.0 };
+    let (host, banks) = (&report.host, &report.banks);
+    let overhead = host.response.saturating_sub(host.interface);
+    let ecc = outcome.machine.nand().ecc_stats(end);
+    let (energy, flash) = (&report.energy, outcome.machine.nand().energy(end).total());
+    let total = energy.total() + flash;
+    let buses: Map<String, Value> = report
+        .buses
+        .iter()
+        .map(|bus| {
+            let all = json!({
+                "utilisation": part_of(bus.busy, end),
+                "word_bytes": bus.word_bytes,
+                "buffer_bytes": bus.buffer_bytes,
+                "dram_bytes": bus.dram_bytes,
+                "traffic_bytes": bus.traffic_bytes,
+                "traffic_latency_ns": bus.traffic_beside.map(|t| t.ps() as f64 / 1000.0),
+                "traffic_latency_alone_ns": bus.traffic_alone.map(|t| t.ps() as f64 / 1000.0),
+            });
+            (bus.name.to_owned(), all)
+        })
+        .collect();
+    json!({
+        "data_buffer_bytes": report.data_buffer_bytes,
+        "region_bytes": report.region_bytes,
+        "split_bytes": report.split_bytes,
+        "requests": host.requests,
+        "commands": host.commands,
+        "waited": host.waited,
+        "booted_bytes": host.booted,
+        "interface": {
+            "bytes": host.bytes,
+            "time_s": host.interface.secs_f64(),
+            "bandwidth_bytes_s": rate(host.bytes, host.interface),
+        },
+        "protocol": {
+            "time_s": host.response.secs_f64(),
+            "bandwidth_bytes_s": rate(host.bytes, host.response),
+            "overhead": ratio(overhead.ps(), host.response.ps()),
+            "latency_us": if host.requests > 0 { overhead.us_f64() / host.requests as f64 } else { 0.0 },
+            "words": host.words,
+            "handler_runs": host.handled,
+            "interrupts": report.interrupts,
+        },
+        "dma": {
+            "bytes": report.dma_bytes,
+            "transfers": report.dma_transfers,
+            "utilisation": part_of(report.dma_busy, end),
+        },
+        "banks": {
+            "accesses": banks.accesses,
+            "accesses_beside_host": banks.beside_host,
+            "conflicts": banks.conflicts,
+            "conflict_probability": ratio(banks.conflicts, banks.accesses),
+            "conflict_probability_beside_host": ratio(banks.conflicts, banks.beside_host),
+            "held_up_s": banks.held_up.secs_f64(),
+            "utilisation": part_of(banks.busy, end),
+            "host_lines": banks.host_lines,
+            "activations": banks.activations,
+        },
+        "ecc": {
+            "decoded_bytes": ecc.decoded_bytes,
+            "decoding_s": ecc.decoding.secs_f64(),
+            "decoder_wait_s": ecc.waiting.secs_f64(),
+            "encoded_bytes": ecc.encoded_bytes,
+            "encoding_s": ecc.encoding.secs_f64(),
+        },
+        "buses": buses,
+        "energy_j": {
+            "always": energy.always.joules(),
+            "cores": energy.cores.joules(),
+            "interface": energy.interface.joules(),
+            "buffer": energy.buffer.joules(),
+            "decode": energy.decode.joules(),
+            "encode": energy.encode.joules(),
+            "controller": energy.total().joules(),
+            "flash": flash.joules(),
+            "total": total.joules(),
+        },
+        "power_w": if end > Time::ZERO { total.joules() / end.secs_f64() } else { 0.0 },
+    })
 }
 
 fn part_of(busy: Time, end: Time) -> f64 {

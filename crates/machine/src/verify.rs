@@ -9,6 +9,14 @@ struct Sector {
     changed: u64,
 }
 
+/// A read whose data are on their way to the host.
+#[derive(Clone, Copy, Debug)]
+struct Kept {
+    io: u32,
+    request: Request,
+    began: u64,
+}
+
 const CHUNK: usize = 1 << 12;
 
 /// What the checker saw, for a judge of its own.
@@ -44,6 +52,8 @@ pub struct Checker {
     began: Vec<u64>,
     requests: Vec<Request>,
     ios: Vec<u32>,
+    /// Reads that have ended in the controller, by their place in a data buffer that they have to pass.
+    kept: Vec<Option<Kept>>,
     /// What was not written since is known: zeros. After a power cut it is what is read first.
     known: bool,
     log: Option<Vec<Seen>>,
@@ -65,6 +75,7 @@ impl Checker {
             began: Vec::new(),
             requests: Vec::new(),
             ios: Vec::new(),
+            kept: Vec::new(),
             known: true,
             log: None,
             checked: 0,
@@ -140,10 +151,35 @@ impl Checker {
     /// # Panics
     /// If a sector is not what was written to it: the model is broken.
     pub fn read(&mut self, tag: Tag, data: &[u8]) {
-        let (request, began) = (self.requests[tag.0 as usize], self.began[tag.0 as usize]);
+        let at = tag.0 as usize;
+        self.compare(Kept { io: self.ios[at], request: self.requests[at], began: self.began[at] }, data);
+    }
+
+    /// A read has ended well in the controller; its data are at `place` of a data buffer.
+    pub fn keep(&mut self, tag: Tag, place: u32) {
+        let at = tag.0 as usize;
+        let kept = Kept { io: self.ios[at], request: self.requests[at], began: self.began[at] };
+        if place as usize >= self.kept.len() {
+            self.kept.resize(place as usize + 1, None);
+        }
+        self.kept[place as usize] = Some(kept);
+    }
+
+    /// What was at `place` of the data buffer has come to the host as `data`.
+    ///
+    /// # Panics
+    /// As [`read`](Self::read).
+    pub fn read_from(&mut self, place: u32, data: &[u8]) {
+        // Reads that ended without being executed left nothing there.
+        if let Some(kept) = self.kept.get_mut(place as usize).and_then(Option::take) {
+            self.compare(kept, data);
+        }
+    }
+
+    fn compare(&mut self, Kept { io, request, began }: Kept, data: &[u8]) {
         let stamps = data.chunks_exact(8).map(|found| u64::from_le_bytes(found.try_into().unwrap_or_default()));
         if let Some(log) = &mut self.log {
-            log.push(Seen::Read { io: self.ios[tag.0 as usize], request, stamps: stamps.clone().collect() });
+            log.push(Seen::Read { io, request, stamps: stamps.clone().collect() });
         }
         for (i, found) in stamps.enumerate() {
             let number = request.offset / SECTOR + i as u64;
@@ -167,6 +203,7 @@ impl Checker {
     /// holds, until it is written again.
     pub fn power_cut(&mut self) {
         self.chunks.fill_with(|| None);
+        self.kept.clear();
         self.known = false;
         self.changes += 1;
     }

@@ -63,6 +63,7 @@ fn closed_loops_obey_littles_law() {
         ("ufs2", small("ufs2", &[("ftl.capacity", "auto")])),
         ("sata-ssd-southbridge", small("sata-ssd-southbridge", &[])),
         ("ddrssd", small("ddrssd", &[])),
+        ("drambus", small("drambus", &[("ftl.capacity", "auto")])),
     ];
     for (name, system) in drives {
         for (rw, depth) in [("randread", 1), ("randread", 32), ("randwrite", 16), ("randrw", 24), ("read", 8)] {
@@ -110,7 +111,8 @@ fn fly_mixed(system: &System, payload: PayloadKind, seed: u64) -> (Flown, u64) {
 
 #[test]
 fn every_request_ends_once_and_the_area_is_the_sum() {
-    for preset in ["mqsim-ideal-map", "mqsim-default", "sata-mlc", "nvme-client-tlc", "nvme-enterprise-tlc", "ufs2"] {
+    let nvme = ["mqsim-ideal-map", "mqsim-default", "nvme-client-tlc", "nvme-enterprise-tlc"];
+    for preset in nvme.into_iter().chain(["sata-mlc", "ufs2", "drambus"]) {
         let (flown, _) = fly_mixed(&mixed_drive(preset), PayloadKind::Stamp, 7);
         assert_eq!(flown.each.len(), 6000, "{preset}");
         // Both are whole numbers of picoseconds: equal, not nearly so.
@@ -130,7 +132,7 @@ fn mixed_drive(preset: &str) -> System {
 
 #[test]
 fn payload_changes_no_time() {
-    for preset in ["mqsim-default", "sata-mlc", "nvme-client-tlc", "nvme-enterprise-tlc", "ufs2"] {
+    for preset in ["mqsim-default", "sata-mlc", "nvme-client-tlc", "nvme-enterprise-tlc", "ufs2", "drambus"] {
         let system = mixed_drive(preset);
         let (stamp, stamp_events) = fly_mixed(&system, PayloadKind::Stamp, 3);
         let (none, none_events) = fly_mixed(&system, PayloadKind::None, 3);

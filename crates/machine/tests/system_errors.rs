@@ -125,9 +125,13 @@ const CASES: &[Case] = &[
     (
         &["[link]", r#"type = "pci""#],
         &[],
-        r#"bad.toml:2:8: link.type: found "pci", expected "pcie", "sata", "ufs" or "ddr"; the nearest is "pcie""#,
+        r#"bad.toml:2:8: link.type: found "pci", expected "pcie", "sata", "ufs", "ddr" or "shared-buffer"; the nearest is "pcie""#,
     ),
-    (&["[link]", "type = 4"], &[], r#"bad.toml:2:8: link.type: found 4, expected "pcie", "sata", "ufs" or "ddr""#),
+    (
+        &["[link]", "type = 4"],
+        &[],
+        r#"bad.toml:2:8: link.type: found 4, expected "pcie", "sata", "ufs", "ddr" or "shared-buffer""#,
+    ),
     (&["[link]", "lanes = 3"], &[], "bad.toml:2:1: link.lanes is 3, expected 1, 2, 4, 8, 12, 16 or 32"),
     (
         &["[link]", r#"max_payload = "200B""#],
@@ -215,6 +219,61 @@ const CASES: &[Case] = &[
         &["[link]", r#"type = "ufs""#, "[ftl]", r#"map_cache = { place = "host" }"#],
         &[],
         r#"bad.toml:4:15: ftl.map_cache.place is "host", expected "sram" or "dram" where link.type is not "pcie""#,
+    ),
+    (
+        &["[link]", r#"type = "shared-buffer""#, r#"data_buffer = "5000B""#],
+        &[],
+        r#"bad.toml:3:1: link.data_buffer is "5kB", expected a multiple of 512B"#,
+    ),
+    (
+        &["[link]", r#"type = "shared-buffer""#, r#"memory = "lpddr3""#],
+        &[],
+        r#"bad.toml:3:10: link.memory: found "lpddr3", expected "lpddr3-1200", "lpddr3-1600", "lpddr4x-4266" or "lpddr5-6400"; the nearest is "lpddr3-1200""#,
+    ),
+    (
+        &["[link]", r#"type = "shared-buffer""#, "lanes = 2"],
+        &[],
+        r#"bad.toml:3:1: link.lanes: set where link.type is "shared-buffer", expected only where it is "pcie" or "ufs""#,
+    ),
+    (
+        &["[link]", r#"type = "shared-buffer""#, r#"interleave = "64B""#],
+        &[],
+        r#"bad.toml:3:1: link.interleave is "64B", expected at least 512B, a sector, of which the data buffer is made"#,
+    ),
+    (
+        &["[host]", "queue_depth = 24", "[link]", r#"type = "shared-buffer""#],
+        &[],
+        r#"bad.toml:2:1: host.queue_depth is 24, expected a power of two, at most 32768, where link.type is "shared-buffer""#,
+    ),
+    (
+        &["[link]", r#"type = "shared-buffer""#, "[host.mover]", r#"transfer = "copy""#, r#"piece = "64KiB""#],
+        &[],
+        r#"bad.toml:5:1: host.mover.piece: set where host.mover.transfer is "copy", expected only where it is "dma""#,
+    ),
+    (
+        &["[link]", r#"type = "shared-buffer""#, "[host.mover]", "extents = 7"],
+        &[],
+        "bad.toml:4:11: host.mover.extents: found 7, expected 1 to 6",
+    ),
+    (
+        &["[device]", r#"emulated.clock = "266""#, "[link]", r#"type = "shared-buffer""#],
+        &[],
+        r#"bad.toml:2:18: device.emulated.clock: found "266" without a unit, expected a frequency such as "266MHz""#,
+    ),
+    (
+        &["[link]", r#"type = "shared-buffer""#, "[device]", "emulated.banks = 6"],
+        &[],
+        "bad.toml:4:10: device.emulated.banks is 6, expected a power of two",
+    ),
+    (
+        &["[link]", r#"type = "shared-buffer""#, "[host.mover]", r#"traffic = "5GB/s""#],
+        &[],
+        r#"bad.toml:4:1: host.mover.traffic is "5GB/s", expected less than the 4.8GB/s that lpddr3-1200 carries"#,
+    ),
+    (
+        &["[flash]", "ecc.decoders = 2"],
+        &[],
+        r#"bad.toml:2:5: flash.ecc.decoders: set where link.type is "pcie", expected only where it is "shared-buffer""#,
     ),
     (
         &["[link]", r#"type = "sata""#, "[device]", "max_commands = 16"],

@@ -196,8 +196,15 @@ pub struct Ecc {
     pub codeword_bytes: u32,
     /// Bit errors a codeword may have.
     pub correctable_bits: u32,
-    /// Time to decode what was read, after it has left the die; several reads are decoded at once.
+    /// Time to decode what was read, after it has left the die.
     pub decode: Time,
+    /// Reads decoded at once, by decoders that all channels share; `None` is as many as there are.
+    pub decoders: Option<u32>,
+    /// Bytes a second of a decoder, in addition to [`decode`](Self::decode); `None` is no limit.
+    pub decode_bandwidth: Option<u64>,
+    /// Bytes a second of the one encoder that all channels share, through which a program's data pass on their way to
+    /// the die; `None` is an encoder a channel that is never slower than it.
+    pub encode_bandwidth: Option<u64>,
     /// Read-retry steps after a failed decode, each another array read, transfer and decode.
     pub retries_max: u8,
     /// Factor on the raw bit error rate at each step: a shifted read voltage finds fewer errors.
@@ -208,7 +215,16 @@ impl Default for Ecc {
     /// Assumed: 72 bits of 1 KiB, as a BCH code of the TLC generation corrects; decoding hidden behind the transfer;
     /// retries that halve the errors.
     fn default() -> Ecc {
-        Ecc { codeword_bytes: 1024, correctable_bits: 72, decode: Time::ZERO, retries_max: 7, retry_factor: 0.5 }
+        Ecc {
+            codeword_bytes: 1024,
+            correctable_bits: 72,
+            decode: Time::ZERO,
+            decoders: None,
+            decode_bandwidth: None,
+            encode_bandwidth: None,
+            retries_max: 7,
+            retry_factor: 0.5,
+        }
     }
 }
 

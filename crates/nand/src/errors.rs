@@ -179,8 +179,16 @@ fn undecoded(n: f64, t: f64, p: f64) -> f64 {
 mod tests {
     use super::*;
 
-    const ECC: Ecc =
-        Ecc { codeword_bytes: 16, correctable_bits: 3, decode: sim::Time::ZERO, retries_max: 3, retry_factor: 0.5 };
+    const ECC: Ecc = Ecc {
+        codeword_bytes: 16,
+        correctable_bits: 3,
+        decode: sim::Time::ZERO,
+        decoders: None,
+        decode_bandwidth: None,
+        encode_bandwidth: None,
+        retries_max: 3,
+        retry_factor: 0.5,
+    };
 
     /// The obvious sum.
     fn binomial_at_most(n: u32, t: u32, p: f64) -> f64 {

@@ -7,6 +7,7 @@
 mod channel;
 mod config;
 mod die;
+mod ecc;
 mod endurance;
 mod errors;
 mod hazards;
@@ -23,6 +24,7 @@ mod tables;
 pub use channel::ChannelStats;
 pub use config::{Cell, Config, Ecc, Endurance, Errors, Faults, Policy, Power, Scheduling, Spread, Timing, Wear};
 pub use die::DieStats;
+pub use ecc::EccStats;
 pub use log::{LogEntry, Step};
 pub use nand::{Event, Nand};
 pub use op::{Done, Kind};

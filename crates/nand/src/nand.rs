@@ -13,6 +13,7 @@ use sim::{Energy, Schedule, Streams, Time};
 use crate::channel::Channel;
 use crate::config::Config;
 use crate::die::Die;
+use crate::ecc::Engines;
 use crate::hazards::{Hazards, mark_factory_bad};
 use crate::log::Log;
 use crate::op::{Done, Kind, Op, Ops, REST};
@@ -55,6 +56,7 @@ pub struct Nand {
     pub(crate) store: Store,
     pub(crate) hazards: Hazards,
     pub(crate) log: Log,
+    pub(crate) ecc: Engines,
     /// Energy of array reads, programs and erases; of a read only what its planes beyond the first took: the dies'
     /// reading times say the rest.
     pub(crate) energy: [Energy; 3],
@@ -99,6 +101,7 @@ impl Nand {
             hazards: Hazards::new(config, streams, &store),
             store,
             log: Log::default(),
+            ecc: Engines::new(&config.ecc),
             energy: [Energy::ZERO; 3],
             config: *config,
         }

@@ -5,6 +5,7 @@ use sim::{Energy, Time};
 
 use crate::channel::{Channel, ChannelStats};
 use crate::die::{Die, DieStats, Phase};
+use crate::ecc::EccStats;
 use crate::nand::Nand;
 use crate::op::{Kind, NONE};
 
@@ -68,6 +69,7 @@ impl Nand {
         }
         self.channels.iter_mut().for_each(|channel| channel.reset(now));
         self.ops.forget_all();
+        self.ecc.power_cut(now);
         self.store.clear_buffers();
         torn
     }
@@ -103,6 +105,11 @@ impl Nand {
     /// What a channel did until `now`.
     pub fn channel_stats(&self, now: Time, channel: u32) -> ChannelStats {
         self.channels[channel as usize].stats_at(now)
+    }
+
+    /// What the encoder and the decoders did until `now`.
+    pub fn ecc_stats(&self, now: Time) -> EccStats {
+        self.ecc.stats(now)
     }
 
     /// Energy drawn from time zero until `now`.

@@ -58,11 +58,14 @@ impl Nand {
     /// other.
     #[inline(always)]
     pub(crate) fn start_program<S: Schedule<Event>>(&mut self, now: Time, die: usize, id: u32, s: &mut S) {
-        let Nand { tables, ops, dies, channels, log, .. } = self;
+        let Nand { tables, ops, dies, channels, log, ecc, .. } = self;
         let (op, d) = (&ops[id], &mut dies[die]);
         let planes = u64::from(op.plane_count);
         let data = tables.page_transfer * planes;
-        let begin = now + tables.program_command * planes + data;
+        let mut begin = now + tables.program_command * planes + data;
+        if let Some(encoded) = ecc.encode(now, tables.page_bytes * planes) {
+            begin = begin.max(encoded);
+        }
         let channel = &mut channels[d.channel as usize];
         channel.take(now, begin);
         channel.stats.data += data;
@@ -198,7 +201,7 @@ impl Nand {
         d.load -= 1;
         let waits = d.load;
         let op = &mut self.ops[id];
-        let done = if (op.retries == 0) & (self.tables.decode == Time::ZERO) {
+        let done = if (op.retries == 0) & !self.tables.decoded {
             op.active = false;
             Some(read_done(id, op.lost))
         } else {
@@ -229,10 +232,11 @@ impl Nand {
     #[cold]
     #[inline(never)]
     fn decode<S: Schedule<Event>>(&mut self, now: Time, id: u32, s: &mut S) {
-        if self.tables.decode == Time::ZERO {
+        if !self.tables.decoded {
             return self.read_again(id);
         }
-        s.at(Lane(lane::DECODED), now + self.tables.decode, Event::Decoded(OpId(id)));
+        let end = self.ecc.decode(now, u64::from(self.ops[id].bytes));
+        s.at(Lane(lane::DECODED), end, Event::Decoded(OpId(id)));
     }
 
     /// The next read-retry step: first of all that wait for the die in its queue.

@@ -24,7 +24,8 @@ pub(crate) struct Tables {
     transfers_per_s: u64,
     /// Bytes and time of the last transfer: most are alike.
     last_transfer: (u64, Time),
-    pub decode: Time,
+    /// What was read is decoded when its data are over the channel.
+    pub decoded: bool,
     pub read_uw: u64,
     pub cache_read: bool,
     pub cache_program: bool,
@@ -61,7 +62,7 @@ impl Tables {
             page_bytes: u64::from(g.page_bytes),
             transfers_per_s: t.transfers_per_s,
             last_transfer: (0, Time::ZERO),
-            decode: config.ecc.decode,
+            decoded: config.ecc.decode > Time::ZERO || config.ecc.decode_bandwidth.is_some(),
             read_uw: config.power.read_uw,
             cache_read: s.cache_read,
             cache_program: s.cache_program,

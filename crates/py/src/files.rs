@@ -13,5 +13,6 @@ pub const FILES: &[(&str, &str)] = files![
     "claims/drambus.toml",
     "claims/ssd_crosscheck.toml",
     "experiments/ddrssd.toml",
+    "experiments/drambus.toml",
     "experiments/ssd_crosscheck.toml",
 ];

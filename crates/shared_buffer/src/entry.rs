@@ -84,6 +84,8 @@ pub enum Status {
     ReadError = 4,
     /// The medium could not take the data.
     WriteError = 5,
+    /// The storage has no room left to write to.
+    NoSpace = 6,
 }
 
 impl Status {
@@ -96,6 +98,7 @@ impl Status {
             3 => Some(Status::OutOfRange),
             4 => Some(Status::ReadError),
             5 => Some(Status::WriteError),
+            6 => Some(Status::NoSpace),
             _ => None,
         }
     }

@@ -8,7 +8,7 @@ use sim::Time;
 
 use crate::bridges;
 use crate::front::FrontConfig;
-use crate::support::{Asked, Back, Bench, ns, plain, sata, ufs};
+use crate::support::{Asked, Back, Bench, ns, plain, sata, shared_buffer, ufs};
 
 fn request() -> impl Strategy<Value = Request> {
     (0u8..10, any::<bool>(), 0u64..1000, 1u64..300).prop_map(|(op, fua, at, sectors)| {
@@ -107,6 +107,32 @@ fn bridged() -> impl Strategy<Value = FrontConfig> {
             config
         },
     )
+}
+
+fn shared() -> impl Strategy<Value = FrontConfig> {
+    let host = (1u32..4, 1u32..4, 0u32..6, 1u64..128, any::<bool>(), any::<bool>());
+    let mover = (1u8..4, prop::option::of(1u32..9), 1u64..17, any::<bool>());
+    (host, mover, 1u64..400, 1u32..33, 0u64..20).prop_map(|(host, mover, sectors, commands, boot)| {
+        let (cores, pairs, depth, split, polling, on_one) = host;
+        let (extents, shrink, piece, copy) = mover;
+        let mut config = shared_buffer();
+        let link = link::SharedBufferConfig { data_buffer: sectors * 512, shared: on_one, ..Default::default() };
+        config.link = link::Config::SharedBuffer(link);
+        (config.host.cores, config.host.queue_pairs, config.host.queue_depth) = (cores, pairs, 1 << depth);
+        config.host.max_transfer = split * 1024;
+        if polling {
+            config.host.completion = host::Completion::Polling { delay: ns(100) };
+        }
+        let own = &mut config.host.shared_buffer;
+        (own.extents, own.shrink, own.boot) = (extents, shrink, boot * 5120);
+        if copy {
+            own.transfer = host::shared_buffer::Transfer::Copy { word: 8 };
+        } else if let host::shared_buffer::Transfer::Dma(dma) = &mut own.transfer {
+            dma.piece = piece * 4096;
+        }
+        config.device.max_commands = commands;
+        config
+    })
 }
 
 fn check(bench: &Bench, asked: &[Asked], config: &FrontConfig, failing: bool) -> Result<(), TestCaseError> {
@@ -244,10 +270,35 @@ proptest! {
         }
     }
 
+    #[test]
+    fn over_a_shared_buffer(config in shared(), asked in requests(), back in back()) {
+        let mut bench = Bench::new(&config, back.clone());
+        bench.run(&asked);
+        check(&bench, &asked, &config, back.failing.is_some())?;
+        let report = bench.front.shared_buffer(bench.now(), 0, 0).expect("it is one");
+        if back.failing.is_none() {
+            let [down, up] = bench.front.link(bench.now());
+            let copies = matches!(config.host.shared_buffer.transfer, host::shared_buffer::Transfer::Copy { .. });
+            let (read, written) = (data(&asked, Op::Read), data(&asked, Op::Write));
+            // Data by DMA, or as words of the processor's; beside it, entries and registers.
+            prop_assert!(down.payload >= written && up.payload >= read);
+            prop_assert_eq!(report.host.bytes + report.host.booted, read + written);
+            let commands = report.host.commands;
+            prop_assert!(report.host.words >= 5 * commands, "{} words of {commands} commands", report.host.words);
+            if !copies && report.host.booted == 0 {
+                prop_assert_eq!(down.payload + up.payload, read + written + 8 * report.host.words);
+            }
+        }
+        prop_assert!(bench.most <= config.device.max_commands as usize);
+        for used in bench.front.utilisation(bench.now()) {
+            prop_assert!(used.busy <= bench.now());
+        }
+    }
+
     /// A power cut empties everything, at any time, and what is asked afterwards is served as ever.
     #[test]
     fn power_cuts(
-        config in prop_oneof![nvme(), ahci(), ufshci(), bridged()],
+        config in prop_oneof![nvme(), ahci(), ufshci(), bridged(), shared()],
         asked in requests(),
         back in back(),
         cut in 0u64..400,

@@ -172,6 +172,7 @@ impl Bench {
             }
             Output::Arrived { tag } => self.back(tag),
             Output::HostMemory { id } => self.host_memory.push((now, id)),
+            Output::Emptied { .. } => unreachable!("no payload is kept"),
             Output::Completed { io, status, submitted } => {
                 assert!(submitted <= now, "request {io} ends at {now}, before its doorbell at {submitted}");
                 assert!(submitted >= self.asked[io as usize].0);
@@ -229,6 +230,7 @@ pub fn plain() -> FrontConfig {
             ahci: host::AhciConfig::default(),
             ufshci: host::UfshciConfig::default(),
             chipset: None,
+            shared_buffer: host::SharedBufferConfig::default(),
         },
         link: link::Config::Pcie(link::PcieConfig {
             bandwidth: Some(4_000_000_000),
@@ -254,6 +256,15 @@ pub fn plain() -> FrontConfig {
 pub fn sata() -> FrontConfig {
     let mut config = plain();
     config.link = link::Config::Sata(link::SataConfig::default());
+    config.host.queue_depth = 32;
+    config.device.max_commands = 32;
+    config
+}
+
+/// The same host with a device behind a shared buffer on its memory bus.
+pub fn shared_buffer() -> FrontConfig {
+    let mut config = plain();
+    config.link = link::Config::SharedBuffer(link::SharedBufferConfig::default());
     config.host.queue_depth = 32;
     config.device.max_commands = 32;
     config

@@ -83,7 +83,9 @@ impl Bridge {
         let port = match &config.link {
             link::Config::Sata(sata) => Port::South(Box::new(South::new(sata, chipset))),
             link::Config::Ddr(ddr) => Port::North(North::new(ddr)),
-            link::Config::Pcie(_) | link::Config::Ufs(_) => panic!("{:?} on a bridge's port", config.link),
+            link::Config::Pcie(_) | link::Config::Ufs(_) | link::Config::SharedBuffer(_) => {
+                panic!("{:?} on a bridge's port", config.link)
+            }
         };
         let chipset_rows = port!(&port, at => at.names().len() as u32);
         Bridge {

@@ -109,6 +109,9 @@ fn link(s: &System) -> Result<(), SystemError> {
             "\"sram\" or \"dram\" where link.type is not \"pcie\"",
         )?;
     }
+    if s.link.kind == LinkType::SharedBuffer {
+        shared_buffer(s)?;
+    }
     let lanes = [1, 2, 4, 8, 12, 16, 32].contains(&s.link.lanes);
     s.expect(lanes, &["link.lanes"], "1, 2, 4, 8, 12, 16 or 32")?;
     let wide = s.link.lanes < 32 || s.link.generation < 6;
@@ -141,6 +144,37 @@ fn chipset(s: &System) -> Result<(), SystemError> {
     let sector = Time::of_transfer(SECTOR, memory.bandwidth) + memory.refresh;
     let fits = memory.refresh_interval == Time::ZERO || sector <= memory.refresh_interval;
     s.expect(fits, &["host.memory.bandwidth", interval], "a sector between two refreshes")
+}
+
+fn shared_buffer(s: &System) -> Result<(), SystemError> {
+    s.expect(s.link.data_buffer.is_multiple_of(SECTOR), &["link.data_buffer"], "a multiple of 512B")?;
+    s.expect(s.host.mover.piece.is_multiple_of(SECTOR), &["host.mover.piece"], "a multiple of 512B")?;
+    s.expect(
+        s.host.mover.shrink.is_none_or(|b| b.is_multiple_of(SECTOR)),
+        &["host.mover.shrink"],
+        "a multiple of 512B",
+    )?;
+    let boot = s.device.emulated.boot.is_none_or(|bytes| bytes.is_multiple_of(SECTOR));
+    s.expect(boot, &["device.emulated.boot"], "a multiple of 512B")?;
+    s.power_of_two("device.emulated.width", s.device.emulated.width)?;
+    s.power_of_two("device.emulated.banks", u64::from(s.device.emulated.banks))?;
+    let (depth, link) = ("host.queue_depth", "link.type");
+    let most = "a power of two, at most 32768, where link.type is \"shared-buffer\"";
+    let fits = s.host.queue_depth.is_power_of_two() && s.host.queue_depth <= 32768;
+    s.expect(fits, &[depth, link], most)?;
+    let pairs = s.host.queue_pairs.unwrap_or(s.host.cores);
+    let most = "at most 256 where link.type is \"shared-buffer\"";
+    s.expect(pairs <= 256, &["host.queue_pairs", "host.cores", link], most)?;
+    let peak = s.link.memory.device().peak_bandwidth() as u64;
+    let traffic = "host.mover.traffic";
+    let most = format!("less than the {} that {} carries", Value::Rate(peak).plain(), s.link.memory.word());
+    s.expect(s.host.mover.traffic < peak, &[traffic, "link.memory", link], &most)?;
+    if let Some(granule) = s.link.interleave {
+        s.power_of_two("link.interleave", granule)?;
+        let sector = "at least 512B, a sector, of which the data buffer is made";
+        s.expect(granule >= SECTOR, &["link.interleave"], sector)?;
+    }
+    Ok(())
 }
 
 fn device(s: &System) -> Result<(), SystemError> {

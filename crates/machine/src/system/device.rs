@@ -3,7 +3,8 @@
 use sim::Time;
 
 use super::key::{
-    BOOL, COUNT, FRACTION, Fallback, Kind, RATE, SIZE, TIME, assumed, by_assumed, by_given, given, section, words,
+    BOOL, COUNT, ENERGY, FRACTION, FREQUENCY, Fallback, Kind, POWER, RATE, SIZE, TIME, assumed, by_assumed, by_given,
+    given, section, words,
 };
 
 words! {
@@ -56,6 +57,7 @@ words! {
     }
 }
 
+const FIRMWARE_CYCLES: &str = "some thousand instructions a command without caches' misses, from scratchpad memory";
 const FIRMWARE: &str = "some hundred instructions a command on processors of about 1 GHz";
 
 section! {
@@ -79,6 +81,7 @@ section! {
                 by_given("sata", "32", "Serial ATA native command queuing: 32 tags"),
                 by_given("ufs", "32", "UFS 2.0 (JESD220B): one queue, and a host's list of 32 transfer requests"),
                 by_assumed("ddr", "32", "what a SATA drive has"),
+                by_assumed("shared-buffer", "32", "as other storage of phones"),
             ]),
             "Commands that the controller works on at once.";
         "device.buffering" buffering: Buffering = Kind::words(Buffering::WORDS),
@@ -101,12 +104,16 @@ section! {
         "device.bypass_flash" bypass_flash: bool = BOOL,
             assumed("false", "a device stores what it is given"),
             "The firmware answers without translation layer and flash, to measure the protocol alone.",
-            when "link.type" is "ufs";
+            when "link.type" is "ufs" | "shared-buffer";
 
         /// Interrupt coalescing (NVMe Feature 08h).
         table coalescing: Coalescing;
         /// Transfers of the UFS transport protocol.
         table utp: Utp;
+        /// The controller behind a shared buffer.
+        table emulated: Emulated;
+        /// What the controller behind a shared buffer draws.
+        table power: ControllerPower;
         /// What the firmware costs.
         table firmware: Firmware;
         /// Memory for data that was read.
@@ -143,6 +150,78 @@ section! {
             given("2", "UFS 2.0 (JESD220B): the default of bMaxNumOfRTT"),
             "READY TO TRANSFER UPIUs that wait for their data at a time.",
             when "link.type" is "ufs";
+    }
+}
+
+section! {
+    /// The controller behind a shared buffer that looks like a DRAM.
+    Emulated {
+        "device.emulated.clock" clock: u64 = FREQUENCY.within(1e6, 10e9),
+            given("266MHz", "Seo et al., A Mobile Storage Leveraging the DRAM Interface, Table 1"),
+            "Clock of the controller's cores and interconnect.",
+            when "link.type" is "shared-buffer";
+        "device.emulated.width" width: u64 = SIZE.within(4.0, 64.0),
+            assumed("8B", "AXI of 64 bits"),
+            "Bytes that the controller's interconnect carries a cycle, a power of two.",
+            when "link.type" is "shared-buffer";
+        "device.emulated.banks" banks: u32 = COUNT.within(1.0, 64.0),
+            given("8", "Seo et al., A Mobile Storage Leveraging the DRAM Interface, 4.1"),
+            "Single-ported SRAM banks of the buffer, a power of two.",
+            when "link.type" is "shared-buffer";
+        "device.emulated.boot" boot: Option<u64> = SIZE.within(512.0, 1073741824.0).or("none"),
+            given("none", "Seo et al., A Mobile Storage Leveraging the DRAM Interface, 7.2: a suggestion"),
+            "Boot mode: this much from the start can be read without commands, until the first command is sent.",
+            when "link.type" is "shared-buffer";
+        "device.emulated.fetch" fetch: u32 = COUNT.within(0.0, 1e6),
+            assumed("2500", FIRMWARE_CYCLES),
+            "Cycles to notice, fetch and interpret a submission queue entry.",
+            when "link.type" is "shared-buffer";
+        "device.emulated.complete" complete: u32 = COUNT.within(0.0, 1e6),
+            assumed("2000", FIRMWARE_CYCLES),
+            "Cycles to prepare and post a completion.",
+            when "link.type" is "shared-buffer";
+        "device.emulated.command" command: u32 = COUNT.within(0.0, 1e6),
+            assumed("1000", FIRMWARE_CYCLES),
+            "Cycles of the translation layer a command.",
+            when "link.type" is "shared-buffer";
+        "device.emulated.unit" unit: u32 = COUNT.within(0.0, 1e6),
+            assumed("60", FIRMWARE_CYCLES),
+            "Cycles of the translation layer a mapping unit of a command.",
+            when "link.type" is "shared-buffer";
+        "device.emulated.page" page: u32 = COUNT.within(0.0, 1e6),
+            assumed("500", FIRMWARE_CYCLES),
+            "Cycles of the flash interface layer a page transferred.",
+            when "link.type" is "shared-buffer";
+    }
+}
+
+section! {
+    /// Power of the controller behind a shared buffer: what it draws always, and what its parts draw when they work.
+    ControllerPower {
+        "device.power.always" always: u64 = POWER,
+            assumed("100mW", "clocks, leakage and the interfaces' delay-locked loops of a controller of 28 nm"),
+            "Of the controller, whatever it does.",
+            when "link.type" is "shared-buffer";
+        "device.power.core" core: u64 = POWER,
+            assumed("30mW", "about 0.1 mW a MHz, an embedded core in 28 nm"),
+            "Of a core that works, in addition.",
+            when "link.type" is "shared-buffer";
+        "device.power.interface_energy" interface_energy: u64 = ENERGY,
+            assumed("80pJ", "10 pJ a bit: LPDDR3 pads and the logic behind them"),
+            "Of a byte that the host reads or writes.",
+            when "link.type" is "shared-buffer";
+        "device.power.buffer_energy" buffer_energy: u64 = ENERGY,
+            assumed("100pJ", "an SRAM of some hundred KiB is written and read, and the interconnect carries it"),
+            "Of a byte that passes between the data buffer and the flash interface.",
+            when "link.type" is "shared-buffer";
+        "device.power.decode_energy" decode_energy: u64 = ENERGY,
+            assumed("170pJ", "an LDPC decoder of 28 nm at 533 MB/s draws some 90 mW"),
+            "Of a byte that is decoded.",
+            when "link.type" is "shared-buffer";
+        "device.power.encode_energy" encode_energy: u64 = ENERGY,
+            assumed("40pJ", "encoding takes a quarter of the work"),
+            "Of a byte that is encoded.",
+            when "link.type" is "shared-buffer";
     }
 }
 

@@ -3,7 +3,7 @@
 use sim::Time;
 
 use super::key::{
-    AGE, BOOL, COUNT, ENERGY, FRACTION, Fallback, Kind, NUMBER, POWER, SIZE, TIME, TIMES, TRANSFERS, assumed,
+    AGE, BOOL, COUNT, ENERGY, FRACTION, Fallback, Kind, NUMBER, POWER, RATE, SIZE, TIME, TIMES, TRANSFERS, assumed,
     by_assumed, by_given, given, section, words,
 };
 
@@ -225,6 +225,18 @@ section! {
         "flash.ecc.retry_factor" retry_factor: f64 = FRACTION,
             assumed("0.5", "a shifted read voltage finds fewer errors"),
             "What each further read leaves of the bit error rate.";
+        "flash.ecc.decoders" decoders: Option<u32> = COUNT.within(1.0, 256.0).or("unlimited"),
+            given("2", "Seo et al., A Mobile Storage Leveraging the DRAM Interface, 4.1"),
+            "Decoders, shared by all channels; elsewhere there are as many as are wanted.",
+            when "link.type" is "shared-buffer";
+        "flash.ecc.decode_bandwidth" decode_bandwidth: Option<u64> = RATE.or("unlimited"),
+            assumed("533MB/s", "16 bits a cycle of the cores' clock"),
+            "Bytes a second of a decoder.",
+            when "link.type" is "shared-buffer";
+        "flash.ecc.encode_bandwidth" encode_bandwidth: Option<u64> = RATE.or("unlimited"),
+            assumed("533MB/s", "16 bits a cycle of the cores' clock"),
+            "Bytes a second of the one encoder that all channels share; unlimited: each channel has its own.",
+            when "link.type" is "shared-buffer";
     }
 }
 

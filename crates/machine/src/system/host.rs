@@ -12,6 +12,10 @@ const AHCI_PATH: &str = "half of the 6.0 us that Intel gives for the path throug
 const UFS_PATH: &str = "half of the 6.0 us of AHCI, whose way through SCSI and interrupt it shares, on a core of a phone, \
     which takes two and a half times as long as a desktop's";
 const SOC: &str = "a few hundred nanoseconds through the buses of a system on a chip";
+const PHONE: &str = "block layer, driver and the wake-up of the thread that waits, on a core of 1.7 GHz with a kernel of \
+    2012";
+const ENGINE: &str = "a general DMA engine that runs programs (PL330), behind the DMA framework of a kernel of 2012, whose \
+    callbacks run in a tasklet";
 const POLL_PAPER: &str = "an interrupt costs about 2 us before the completion (in kind after Yang, Minturn and Hady, \
     When poll is better than interrupt, FAST 2012)";
 const DMA_PATH: &str = "the same driver: registers of another DMA";
@@ -71,16 +75,18 @@ section! {
             "CPU cores that submit requests; job j runs on core j modulo their number.";
         "host.queue_pairs" queue_pairs: Option<u32> = COUNT.within(1.0, 65535.0).or("auto"),
             given("auto", "the Linux NVMe driver makes one pair of I/O queues a core"),
-            "NVMe submission and completion queue pairs; auto: one a core.",
-            when "link.type" is "pcie";
+            "Submission and completion queue pairs; auto: one a core.",
+            when "link.type" is "pcie" | "shared-buffer";
         "host.queue_depth" queue_depth: u32 = COUNT.within(1.0, 65535.0),
             Fallback::By("link.type", &[
                 by_given("pcie", "1024", "the default of the Linux NVMe driver"),
                 by_given("sata", "32", "Serial ATA native command queuing: 32 tags"),
                 by_given("ufs", "32", "UFSHCI 2.0 (JESD223B): a list of 32 transfer requests"),
                 by_assumed("ddr", "32", "its DMA imitates that of SATA"),
+                by_assumed("shared-buffer", "32", "as other storage of phones"),
             ]),
-            "Entries of an NVMe queue, of which all but one can be used; command slots of AHCI, UFSHCI or a DDR port's DMA.";
+            "Entries of an NVMe queue, of which all but one can be used, or of a shared buffer's; command slots of AHCI, UFSHCI or \
+             a DDR port's DMA.";
         "host.queue_priority" queue_priority: Vec<QueuePriority> = Kind::new(Shape::Words(QueuePriority::WORDS)),
             given("medium", "the Linux NVMe driver creates all of its queues so"),
             "Class of each queue pair; those beyond the list are medium.",
@@ -91,6 +97,7 @@ section! {
                 by_assumed("sata", "3us", AHCI_PATH),
                 by_assumed("ufs", "7.5us", UFS_PATH),
                 by_assumed("ddr", "3us", DMA_PATH),
+                by_assumed("shared-buffer", "8us", PHONE),
             ]),
             "CPU time from the program's call to the doorbell, a command.";
         "host.complete" complete: Time = TIME,
@@ -99,6 +106,7 @@ section! {
                 by_assumed("sata", "3us", AHCI_PATH),
                 by_assumed("ufs", "7.5us", UFS_PATH),
                 by_assumed("ddr", "3us", DMA_PATH),
+                by_assumed("shared-buffer", "12us", PHONE),
             ]),
             "CPU time from the completion seen to the program told, a command.";
         "host.completion" completion: Completion = Kind::words(Completion::WORDS),
@@ -115,6 +123,7 @@ section! {
                 by_given("ufs", "512KiB", "Linux: SCSI_DEFAULT_MAX_SECTORS, 1024 sectors, and 128 pages of 4 KiB \
                     (SG_ALL)"),
                 by_given("ddr", "1280KiB", "Linux: BLK_DEF_MAX_SECTORS, 2560 sectors"),
+                by_assumed("shared-buffer", "128KiB", "a program on each plane of four chips"),
             ]),
             "Bytes of the largest command; larger requests are split by the driver.";
         "host.chipset" chipset: Chipset = Kind::words(Chipset::WORDS),
@@ -145,6 +154,8 @@ section! {
         table dmi: Dmi;
         /// The front-side bus.
         table fsb: Fsb;
+        /// What the host of a shared buffer moves data with.
+        table mover: Mover;
         /// What an interrupt costs.
         table interrupt: Interrupt;
         /// Main memory, as the chipset's DMA sees it.
@@ -270,6 +281,76 @@ section! {
             given("80us", "Linux: INT_AGGR_DEF_TO, twice 40 us"),
             "Longest time that it waits, a multiple of 40us.",
             when "link.type" is "ufs";
+    }
+}
+
+words! {
+    /// What moves data between memory and a shared buffer.
+    Transfer {
+        /// A DMA engine of the host's, from memory to memory.
+        Dma = "dma",
+        /// The processor.
+        Copy = "copy",
+    }
+}
+
+section! {
+    /// The driver of a shared buffer, and what moves data between it and memory.
+    Mover {
+        "host.mover.transfer" transfer: Transfer = Kind::words(Transfer::WORDS),
+            given("dma", "Seo et al., A Mobile Storage Leveraging the DRAM Interface, 5.4"),
+            "What moves data between a request's memory and the buffer.",
+            when "link.type" is "shared-buffer";
+        "host.mover.bandwidth" bandwidth: Option<u64> = RATE.or("unlimited"),
+            given("450MB/s", "Seo et al., A Mobile Storage Leveraging the DRAM Interface, 6.2"),
+            "Bytes a second that the DMA engine moves at most; unlimited: as many as the bus carries.",
+            when "host.mover.transfer" is "dma";
+        "host.mover.piece" piece: u64 = SIZE.within(4096.0, 1073741824.0),
+            assumed("64KiB", "of powers of two the one with the least sum of invalidations and transfers' costs that a \
+                request of 512 KiB waits for"),
+            "Largest transfer by DMA; a longer one is several, so that the caches are maintained meanwhile.",
+            when "host.mover.transfer" is "dma";
+        "host.mover.setup" setup: Time = TIME,
+            assumed("5us", ENGINE),
+            "CPU time to set up and start a transfer by DMA.",
+            when "host.mover.transfer" is "dma";
+        "host.mover.descriptor" descriptor: Time = TIME,
+            assumed("300ns", "some 32 bytes of program written uncached for the PL330 engine"),
+            "CPU time for each further run of a transfer's that is not contiguous in the buffer.",
+            when "host.mover.transfer" is "dma";
+        "host.mover.delivery" delivery: Time = TIME,
+            assumed("4us", ENGINE),
+            "From a transfer's end to the first instruction of its interrupt's handler.",
+            when "host.mover.transfer" is "dma";
+        "host.mover.handler" handler: Time = TIME,
+            assumed("5us", ENGINE),
+            "CPU time of that handler.",
+            when "host.mover.transfer" is "dma";
+        "host.mover.invalidation" invalidation: Time = TIME,
+            given("290us", "Seo et al., A Mobile Storage Leveraging the DRAM Interface, 5.4"),
+            "CPU time to invalidate 512 KiB of the caches, done for each transfer by DMA before it and after it.",
+            when "host.mover.transfer" is "dma";
+        "host.mover.word" word: u64 = SIZE.within(1.0, 32.0),
+            given("1B", "Linux 3.4, arch/arm/kernel/io.c: memory that was mapped by ioremap is copied byte by byte"),
+            "Bytes of an access to the buffer when the CPU copies.",
+            when "host.mover.transfer" is "copy";
+        "host.mover.uncached" uncached: Time = TIME,
+            assumed("120ns", "from core to memory controller and back: about what a miss of the caches takes on such a \
+                processor, the memory itself not counted"),
+            "CPU time of an uncached access to the buffer, the bus not counted.",
+            when "link.type" is "shared-buffer";
+        "host.mover.extents" extents: u32 = COUNT.within(1.0, 6.0),
+            given("1", "Seo et al., A Mobile Storage Leveraging the DRAM Interface, 5.4: contiguous"),
+            "Pieces of the data buffer that one command's data may lie in.",
+            when "link.type" is "shared-buffer";
+        "host.mover.shrink" shrink: Option<u64> = SIZE.within(512.0, 1073741824.0).or("never"),
+            assumed("never", "smaller commands cost more than the wait for room"),
+            "Least size of a smaller command that is issued where the buffer has no room for a whole one.",
+            when "link.type" is "shared-buffer";
+        "host.mover.traffic" traffic: u64 = RATE.least(0.0),
+            given("0B/s", "nothing else runs while storage is measured"),
+            "Bytes a second that other programs read and write in DRAM.",
+            when "link.type" is "shared-buffer";
     }
 }
 

@@ -55,6 +55,8 @@ pub enum Shape {
     Rate,
     /// Transfers a second on a bus: `"1400MT/s"`.
     Transfers,
+    /// Cycles a second: `"266MHz"`.
+    Frequency,
     /// A power: `"60mW"`.
     Power,
     /// An energy: `"7.2nJ"`.
@@ -126,6 +128,7 @@ pub(super) const AGE: Kind = Kind::new(Shape::Age);
 pub(super) const SIZE: Kind = Kind::new(Shape::Size);
 pub(super) const RATE: Kind = Kind::new(Shape::Rate).least(1.0);
 pub(super) const TRANSFERS: Kind = Kind::new(Shape::Transfers).least(1e6);
+pub(super) const FREQUENCY: Kind = Kind::new(Shape::Frequency).least(1e3);
 pub(super) const POWER: Kind = Kind::new(Shape::Power);
 pub(super) const ENERGY: Kind = Kind::new(Shape::Energy);
 pub(super) const COUNT: Kind = Kind::new(Shape::Count);

@@ -17,6 +17,42 @@ words! {
         Ufs = "ufs",
         /// A DDR port of the memory controller, on which the device raises DQS when its data is there.
         Ddr = "ddr",
+        /// A shared buffer on the memory bus that looks like a DRAM, with queues of its own.
+        SharedBuffer = "shared-buffer",
+    }
+}
+
+words! {
+    /// Which memory channel a device is on.
+    Channel {
+        /// One of its own.
+        Own = "own",
+        /// That of the DRAM.
+        Shared = "shared",
+    }
+}
+
+words! {
+    /// Memory standards of the bus that a device is on.
+    Memory {
+        /// 600 MHz.
+        Lpddr3x1200 = "lpddr3-1200",
+        /// 800 MHz.
+        Lpddr3x1600 = "lpddr3-1600",
+        /// 2133 MHz.
+        Lpddr4Xx4266 = "lpddr4x-4266",
+        /// 3200 MHz.
+        Lpddr5x6400 = "lpddr5-6400",
+    }
+}
+
+impl Memory {
+    /// The DRAM of that standard.
+    ///
+    /// # Panics
+    /// If `dram` has no such preset: the words are its names.
+    pub fn device(self) -> dram::Device {
+        dram::Device::preset(self.word()).unwrap_or_else(|error| panic!("{error}"))
     }
 }
 
@@ -35,7 +71,7 @@ section! {
     Link {
         "link.type" kind: LinkType = Kind::words(LinkType::WORDS),
             assumed("pcie", "what drives of today use"),
-            "What the wires are; protocol (NVMe, SATA NCQ, UTP) and driver follow.";
+            "What the wires are; protocol (NVMe, SATA NCQ, UTP, queues in a shared buffer) and driver follow.";
         "link.generation" generation: u32 = COUNT.within(1.0, 6.0),
             Fallback::By("link.type", &[
                 by_assumed("pcie", "4", "what client drives of 2020 and later use"),
@@ -123,5 +159,22 @@ section! {
             assumed("12.5ns", "as soon as a memory's would come: CAS latency 5 of DDR2-800"),
             "From the data's being in the device to the first edge of DQS, for which the controller waits.",
             when "link.type" is "ddr";
+        "link.data_buffer" data_buffer: u64 = SIZE.within(4096.0, 1073741824.0),
+            assumed("512KiB", "beyond it throughput does not grow (Seo et al., A Mobile Storage Leveraging the DRAM \
+                Interface, 6.3)"),
+            "The shared buffer's part for data, in sectors.",
+            when "link.type" is "shared-buffer";
+        "link.memory" memory: Memory = Kind::words(Memory::WORDS),
+            given("lpddr3-1200", "Seo et al., A Mobile Storage Leveraging the DRAM Interface, Table 2: LPDDR3 at 600 MHz"),
+            "Standard of the memory bus: its times are those of the DRAM.",
+            when "link.type" is "shared-buffer";
+        "link.channel" channel: Channel = Kind::words(Channel::WORDS),
+            given("own", "Seo et al., A Mobile Storage Leveraging the DRAM Interface, 5.1"),
+            "Whether the device has a memory channel of its own, or shares that of the DRAM.",
+            when "link.type" is "shared-buffer";
+        "link.interleave" interleave: Option<u64> = SIZE.within(64.0, 1073741824.0).or("outside"),
+            given("outside", "Seo et al., A Mobile Storage Leveraging the DRAM Interface, 7.1: it cannot participate"),
+            "The buffer lies outside the interleaved region, in one piece; or within, in granules of this size.",
+            when "link.type" is "shared-buffer";
     }
 }

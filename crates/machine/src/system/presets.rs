@@ -23,6 +23,7 @@ const FILES: &[(&str, &str)] = files![
     "ufs2-galaxy-s6",
     "sata-ssd-southbridge",
     "ddrssd",
+    "drambus",
 ];
 
 static TITLES: LazyLock<Vec<(&'static str, String)>> = LazyLock::new(|| {

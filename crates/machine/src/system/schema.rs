@@ -91,6 +91,7 @@ fn alternatives(kind: &Kind) -> Vec<Value> {
             vec![quantity(&["B/s", "KiB/s", "MiB/s", "GiB/s", "kB/s", "KB/s", "MB/s", "GB/s", "Mb/s", "Gb/s"])]
         }
         Shape::Transfers => vec![quantity(&["MT/s", "GT/s"])],
+        Shape::Frequency => vec![quantity(&["Hz", "kHz", "MHz", "GHz"])],
         Shape::Power => vec![quantity(&["uW", "mW", "W"])],
         Shape::Energy => vec![quantity(&["pJ", "nJ", "uJ", "mJ", "J"])],
         Shape::Count => vec![bounded("integer")],

@@ -46,6 +46,11 @@ impl Value {
             }
             Value::Rate(rate) => exact(*rate, &RATES),
             // Flash buses are known by their MT/s, up to 3600 and beyond.
+            Value::Frequency(rate) => match rate {
+                rate if rate.is_multiple_of(1_000_000) => format!("{}MHz", rate / 1_000_000),
+                rate if rate.is_multiple_of(1_000) => format!("{}kHz", rate / 1_000),
+                rate => format!("{rate}Hz"),
+            },
             Value::Transfers(rate) => match rate % 1_000_000 {
                 0 => format!("{}MT/s", rate / 1_000_000),
                 part => format!("{}MT/s", format!("{}.{part:06}", rate / 1_000_000).trim_end_matches('0')),
@@ -104,6 +109,9 @@ mod tests {
         }
         for rate in [333_000_000, 1_400_000_000, 166_666_667, 3_600_000_000] {
             assert_eq!(units::transfers(&Value::Transfers(rate).plain()), Ok(rate));
+        }
+        for rate in [1000, 266_000_000, 1_700_000_000, 123_456_789, 32_768] {
+            assert_eq!(units::frequency(&Value::Frequency(rate).plain()), Ok(rate));
         }
         for power in [0, 1, 60_000, 82_500, 1_500_000] {
             assert_eq!(units::power(&Value::Power(power).plain()), Ok(power));

@@ -24,6 +24,8 @@ pub enum Value {
     Rate(u64),
     /// Transfers a second.
     Transfers(u64),
+    /// Cycles a second.
+    Frequency(u64),
     /// Microwatts.
     Power(u64),
     /// Picojoules.
@@ -52,6 +54,7 @@ impl Kind {
             Shape::Size => "a size such as \"8KiB\"".to_owned(),
             Shape::Rate => "a bandwidth such as \"400MB/s\"".to_owned(),
             Shape::Transfers => "a transfer rate such as \"333MT/s\"".to_owned(),
+            Shape::Frequency => "a frequency such as \"266MHz\"".to_owned(),
             Shape::Power => "a power such as \"60mW\"".to_owned(),
             Shape::Energy => "an energy such as \"7.2nJ\"".to_owned(),
             Shape::Count => format!("a whole number{}", self.range_after(" of", " from")),
@@ -91,6 +94,7 @@ impl Kind {
             Shape::Size => Value::Size(whole),
             Shape::Rate => Value::Rate(whole),
             Shape::Transfers => Value::Transfers(whole),
+            Shape::Frequency => Value::Frequency(whole),
             Shape::Power => Value::Power(whole),
             Shape::Energy => Value::Energy(whole),
             Shape::Count => Value::Count(whole),
@@ -113,6 +117,7 @@ impl Kind {
             Shape::Size => Value::Size(self.quantity(found, units::size)?),
             Shape::Rate => Value::Rate(self.quantity(found, units::rate)?),
             Shape::Transfers => Value::Transfers(self.quantity(found, units::transfers)?),
+            Shape::Frequency => Value::Frequency(self.quantity(found, units::frequency)?),
             Shape::Power => Value::Power(self.quantity(found, units::power)?),
             Shape::Energy => Value::Energy(self.quantity(found, units::energy)?),
             Shape::Times => Value::Times(self.times(found)?),
@@ -146,6 +151,7 @@ impl Kind {
             | Value::Size(n)
             | Value::Rate(n)
             | Value::Transfers(n)
+            | Value::Frequency(n)
             | Value::Power(n)
             | Value::Energy(n)
             | Value::Count(n) => inside(*n as f64),
@@ -265,8 +271,8 @@ from_value! {
     Time: Value::Time(time) => Some(*time);
     Vec<Time>: Value::Times(times) => Some(times.clone());
     u32: Value::Count(n) => u32::try_from(*n).ok();
-    u64: Value::Size(n) | Value::Rate(n) | Value::Transfers(n) | Value::Power(n) | Value::Energy(n) | Value::Age(n)
-        | Value::Count(n)
+    u64: Value::Size(n) | Value::Rate(n) | Value::Transfers(n) | Value::Frequency(n) | Value::Power(n)
+        | Value::Energy(n) | Value::Age(n) | Value::Count(n)
         => Some(*n);
     f64: Value::Number(x) => Some(*x);
     bool: Value::Bool(yes) => Some(*yes);

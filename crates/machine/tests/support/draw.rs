@@ -1,4 +1,4 @@
-//! Small machines, drawn at random from all that a system file can say.
+//! Small machines, drawn at random from all that a system file can say. `LINK=ufs`, or another `link.type`, draws only such.
 
 use machine::System;
 use machine::compose::Parts;
@@ -112,9 +112,15 @@ fn draw_sets(rng: &mut Rng) -> (Vec<(&'static str, String)>, Preparation) {
     set("ftl.wear_levelling.dynamic", rng.chance(0.5).to_string());
     set("ftl.wear_levelling.static", pick(rng, &["off", "3"]).to_owned());
 
-    let sata = rng.chance(0.3);
-    let ufs = !sata && rng.chance(0.3);
-    let place = if sata || ufs { pick(rng, &["sram", "dram"]) } else { pick(rng, &["sram", "dram", "host"]) };
+    let (sata, ufs, shared) = match std::env::var("LINK").as_deref() {
+        Ok(kind) => (kind == "sata", kind == "ufs", kind == "shared-buffer"),
+        Err(_) => {
+            let sata = rng.chance(0.3);
+            let ufs = !sata && rng.chance(0.3);
+            (sata, ufs, !sata && !ufs && rng.chance(0.4))
+        }
+    };
+    let place = if sata || ufs || shared { pick(rng, &["sram", "dram"]) } else { pick(rng, &["sram", "dram", "host"]) };
     if rng.chance(0.4) {
         set("ftl.map_cache.size", format!("{}B", (2 * unit).max(4096)));
         set("ftl.map_cache.place", place.to_owned());
@@ -149,6 +155,26 @@ fn draw_sets(rng: &mut Rng) -> (Vec<(&'static str, String)>, Preparation) {
         set("host.ufshci.aggregation", pick(rng, &["1", "4"]).to_owned());
         set("device.utp.segment", pick(rng, &["512B", "4KiB"]).to_owned());
         set("device.utp.ready_to_transfers", pick(rng, &["1", "2"]).to_owned());
+    } else if shared {
+        set("link.type", "shared-buffer".to_owned());
+        set("link.channel", pick(rng, &["own", "shared"]).to_owned());
+        set("link.interleave", pick(rng, &["outside", "outside", "4KiB"]).to_owned());
+        // From less than a command to more than all of them.
+        let buffer = pick(rng, &[512, transfer.max(4096), 2 * transfer + 512, 32 * transfer]);
+        set("link.data_buffer", format!("{}B", buffer.max(4096)));
+        set("host.queue_depth", pick(rng, &[1, 8, 32]).to_string());
+        set("host.queue_pairs", pick(rng, &["auto", "1", "2"]).to_owned());
+        set("device.max_commands", pick(rng, &[2, 16, 64]).to_string());
+        set("host.mover.extents", pick(rng, &[1, 3]).to_string());
+        set("host.mover.shrink", pick(rng, &["never", "512B"]).to_owned());
+        set("device.emulated.banks", pick(rng, &[1, 8]).to_string());
+        set("device.emulated.boot", pick(rng, &["none", "none", "64KiB"]).to_owned());
+        if rng.chance(0.2) {
+            set("host.mover.transfer", "copy".to_owned());
+        } else {
+            set("host.mover.piece", pick(rng, &["4KiB", "64KiB"]).to_owned());
+            set("host.mover.bandwidth", pick(rng, &["450MB/s", "unlimited"]).to_owned());
+        }
     } else {
         set("host.queue_depth", pick(rng, &[2, 8, 64]).to_string());
         set("device.fetch_burst", pick(rng, &[1, 8]).to_string());
@@ -156,7 +182,7 @@ fn draw_sets(rng: &mut Rng) -> (Vec<(&'static str, String)>, Preparation) {
     }
     let polling = rng.chance(0.3);
     set("host.completion", if polling { "polling" } else { "interrupt" }.to_owned());
-    if !sata && !ufs && !polling && rng.chance(0.3) {
+    if !sata && !ufs && !shared && !polling && rng.chance(0.3) {
         set("device.coalescing.threshold", "4".to_owned());
         set("device.coalescing.time", "100us".to_owned());
     }

@@ -65,6 +65,11 @@ impl TagBuffers {
     pub fn data(&self, tag: Tag) -> &[u8] {
         &self.tags[tag.0 as usize]
     }
+
+    /// The same, to be changed.
+    pub fn data_mut(&mut self, tag: Tag) -> &mut [u8] {
+        &mut self.tags[tag.0 as usize]
+    }
 }
 
 impl HostData for TagBuffers {

@@ -1,0 +1,364 @@
+//! A buffer of SRAM that looks like a DRAM to the host (Seo et al., "Design and Implementation of A Mobile Storage
+//! Leveraging the DRAM Interface", 4.1).
+//!
+//! Towards the host: a parser of commands and addresses, and a register that keeps the open row of each bank of the
+//! DRAM that it pretends to be; row and column together are an address in the buffer, and what is read there leaves by
+//! the serialiser in step with the host's clock. The buffer itself is eight (by default) single-ported SRAM banks,
+//! neighbouring lines in neighbouring banks, so that a burst takes one bank.
+//!
+//! The host's access always wins: the DRAM interface knows no waiting. The controller's own access to the bank that a
+//! burst has is held up until the burst is over.
+//!
+//! # How preemption is simulated
+//!
+//! The controller's accesses are simulated one by one, a line each, in a loop and not as events: a transfer between
+//! buffer and controller is accepted whole. A host transfer is a stream of bursts at a fixed pace, known when it starts:
+//! where it is at any time is a division. So each access of the controller sees which bank the host's streams have at
+//! that very moment, waits where it is the same, and all that follows is later by as much. What a stream that becomes known
+//! while an accepted transfer is under way would do to the rest of it is left out; transfers accepted at once are the data
+//! of a flash read, or of a written command: some ten microseconds.
+
+use sim::Time;
+
+/// The buffer's make.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct EmulatedDramConfig {
+    /// SRAM banks, a power of two.
+    pub banks: u32,
+    /// Bytes of a line: what one burst of the host takes, and one access of the controller.
+    pub line: u32,
+    /// Time for which a burst of the host has its bank.
+    pub burst: Time,
+    /// Bytes a second of the controller's interconnect.
+    pub bandwidth: u64,
+    /// Banks of the DRAM that the host sees.
+    pub dram_banks: u32,
+    /// Bytes of a row of it.
+    pub row: u32,
+}
+
+impl Default for EmulatedDramConfig {
+    /// Eight banks; an LPDDR3-1200 of 32 bits, whose burst of eight is 32 bytes; an interconnect of 64 bits at 266 MHz.
+    fn default() -> Self {
+        EmulatedDramConfig {
+            banks: 8,
+            line: 32,
+            burst: Time::from_ps(6_667),
+            bandwidth: 2_128_000_000,
+            dram_banks: 8,
+            row: 2048,
+        }
+    }
+}
+
+/// A stream of bursts of the host: `burst` lines back to back every `period`, in ascending order from `first` on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Stream {
+    /// When it begins.
+    pub from: Time,
+    /// When it is over.
+    pub to: Time,
+    /// Number of its first line.
+    pub first: u64,
+    /// Lines of a burst.
+    pub burst: u32,
+    /// Time from a burst's start to the next one's.
+    pub period: Time,
+}
+
+/// What the host asks for by its command and address pins.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Command {
+    /// Open `row` of `bank`.
+    Activate {
+        /// The bank.
+        bank: u32,
+        /// The row.
+        row: u32,
+    },
+    /// Close the row of `bank`.
+    Precharge {
+        /// The bank.
+        bank: u32,
+    },
+    /// Read or write a line of the open row of `bank`.
+    Access {
+        /// The bank.
+        bank: u32,
+        /// Byte within the row.
+        column: u32,
+    },
+}
+
+/// What the buffer counted.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct BankStats {
+    /// Accesses of the controller, a line each.
+    pub accesses: u64,
+    /// Of these, while a stream of the host's was going on.
+    pub beside_host: u64,
+    /// Of these, held up by a burst that had the bank.
+    pub conflicts: u64,
+    /// Time for which they were held up.
+    pub held_up: Time,
+    /// Time of the controller's side of the buffer, holding up included.
+    pub busy: Time,
+    /// Lines that the host accessed.
+    pub host_lines: u64,
+    /// Rows that the host opened.
+    pub activations: u64,
+}
+
+/// The buffer.
+#[derive(Clone, Debug)]
+pub struct EmulatedDram {
+    config: EmulatedDramConfig,
+    /// Time of an undisturbed access of the controller.
+    access: Time,
+    /// The bank status register: the open row of each bank.
+    rows: Vec<Option<u32>>,
+    /// Streams of the host that may not be over.
+    streams: Vec<Stream>,
+    /// When the controller's side is free.
+    free: Time,
+    stats: BankStats,
+}
+
+impl EmulatedDram {
+    /// A buffer that nobody uses, all rows closed.
+    ///
+    /// # Panics
+    /// If banks, lines or rows are no powers of two, or a row no whole lines.
+    pub fn new(config: &EmulatedDramConfig) -> EmulatedDram {
+        let EmulatedDramConfig { banks, line, row, dram_banks, .. } = *config;
+        let powers = [banks, line, row, dram_banks].iter().all(|n| n.is_power_of_two());
+        assert!(powers && line <= row, "{config:?}, expected powers of two and rows of whole lines");
+        EmulatedDram {
+            config: *config,
+            access: Time::of_transfer(u64::from(line), config.bandwidth),
+            rows: vec![None; dram_banks as usize],
+            streams: Vec::with_capacity(8),
+            free: Time::ZERO,
+            stats: BankStats::default(),
+        }
+    }
+
+    /// Bank and row that the host's byte `offset` is in: rows of one bank after the other.
+    pub fn place(&self, offset: u64) -> (u32, u32) {
+        let row = offset / u64::from(self.config.row);
+        let banks = u64::from(self.config.dram_banks);
+        ((row % banks) as u32, (row / banks) as u32)
+    }
+
+    /// What the parser makes of a command. For an access, the byte of the buffer that the line begins at.
+    ///
+    /// # Panics
+    /// If the host breaks the rules that a DRAM has: activates a bank that is open, accesses one that is not.
+    pub fn command(&mut self, command: Command) -> Option<u64> {
+        match command {
+            Command::Activate { bank, row } => {
+                let open = self.rows[bank as usize].replace(row);
+                assert!(open.is_none(), "bank {bank} is activated with row {open:?} open");
+                self.stats.activations += 1;
+                None
+            }
+            Command::Precharge { bank } => {
+                self.rows[bank as usize] = None;
+                None
+            }
+            Command::Access { bank, column } => {
+                let row = self.rows[bank as usize].unwrap_or_else(|| panic!("bank {bank} is accessed and not open"));
+                let rows = u64::from(row) * u64::from(self.config.dram_banks) + u64::from(bank);
+                Some(rows * u64::from(self.config.row) + u64::from(column / self.config.line * self.config.line))
+            }
+        }
+    }
+
+    /// The host accesses the line at byte `offset` at `at`: the commands that a memory controller with open rows sends.
+    /// True if the row was open.
+    pub fn host_line(&mut self, at: Time, offset: u64) -> bool {
+        let (bank, row) = self.place(offset);
+        let hit = self.open(bank, row);
+        let column = (offset % u64::from(self.config.row)) as u32;
+        let found = self.command(Command::Access { bank, column });
+        let line = offset / u64::from(self.config.line);
+        assert_eq!(found, Some(line * u64::from(self.config.line)), "the parser finds the line that was meant");
+        self.stats.host_lines += 1;
+        self.stream(Stream { from: at, to: at + self.config.burst, first: line, burst: 1, period: self.config.burst });
+        hit
+    }
+
+    /// Has `row` of `bank` open; true if it was.
+    fn open(&mut self, bank: u32, row: u32) -> bool {
+        match self.rows[bank as usize] {
+            Some(open) if open == row => return true,
+            Some(_) => drop(self.command(Command::Precharge { bank })),
+            None => {}
+        }
+        self.command(Command::Activate { bank, row });
+        false
+    }
+
+    /// The host streams `bytes` from byte `offset` on; it opens the rows in passing. Returns how many it opened.
+    pub fn host_stream(&mut self, from: Time, to: Time, offset: u64, bytes: u64, burst: u32, period: Time) -> u64 {
+        let (line, row) = (u64::from(self.config.line), u64::from(self.config.row));
+        let mut opened = 0;
+        let mut at = offset / row * row;
+        while at < offset + bytes {
+            let (bank, row_number) = self.place(at);
+            opened += u64::from(!self.open(bank, row_number));
+            at += row;
+        }
+        self.stats.host_lines += bytes.div_ceil(line);
+        self.stream(Stream { from, to, first: offset / line, burst, period });
+        opened
+    }
+
+    fn stream(&mut self, stream: Stream) {
+        // The controller, which accesses the buffer for every command, forgets those that are over.
+        self.streams.push(stream);
+    }
+
+    /// The controller reads or writes `bytes` from byte `offset` on, from `at` or when its side of the buffer is free.
+    /// Returns the end.
+    pub fn controller(&mut self, at: Time, offset: u64, bytes: u64) -> Time {
+        let line = u64::from(self.config.line);
+        let (first, lines) = (offset / line, bytes.div_ceil(line));
+        let from = at.max(self.free);
+        self.streams.retain(|s| s.to > from);
+        self.stats.accesses += lines;
+        let mut now = from;
+        if self.streams.is_empty() {
+            now += self.access * lines;
+        } else {
+            for i in 0..lines {
+                now = self.wait(now, first + i) + self.access;
+            }
+        }
+        self.stats.busy += now - from;
+        self.free = now;
+        now
+    }
+
+    /// When the controller has the bank of `line`, from `now` on.
+    #[inline]
+    fn wait(&mut self, now: Time, line: u64) -> Time {
+        let mask = u64::from(self.config.banks) - 1;
+        let (mut at, mut beside) = (now, false);
+        for s in &self.streams {
+            if at < s.from || at >= s.to {
+                continue;
+            }
+            beside = true;
+            let since = (at - s.from).ps();
+            let (number, within) = (since / s.period.ps(), since % s.period.ps());
+            let taken = within / self.config.burst.ps();
+            if taken < u64::from(s.burst) && (s.first + number * u64::from(s.burst) + taken) & mask == line & mask {
+                let rest = self.config.burst.ps() - within % self.config.burst.ps();
+                at += Time::from_ps(rest);
+            }
+        }
+        self.stats.beside_host += u64::from(beside);
+        if at > now {
+            self.stats.conflicts += 1;
+            self.stats.held_up += at - now;
+        }
+        at
+    }
+
+    /// What was counted until `now`; what is accepted for later is not in the busy time.
+    pub fn stats(&self, now: Time) -> BankStats {
+        BankStats { busy: self.stats.busy.saturating_sub(self.free.saturating_sub(now)), ..self.stats }
+    }
+
+    /// The power is gone.
+    pub fn power_cut(&mut self, now: Time) {
+        self.stats = self.stats(now);
+        self.rows.fill(None);
+        self.streams.clear();
+        self.free = self.free.min(now);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    const CONFIG: EmulatedDramConfig = EmulatedDramConfig {
+        banks: 8,
+        line: 32,
+        burst: Time::from_ps(6_667),
+        bandwidth: 2_128_000_000,
+        dram_banks: 8,
+        row: 2048,
+    };
+
+    #[test]
+    fn the_parser_keeps_rows() {
+        let mut buffer = EmulatedDram::new(&CONFIG);
+        assert_eq!(buffer.command(Command::Activate { bank: 3, row: 5 }), None);
+        assert_eq!(buffer.command(Command::Access { bank: 3, column: 70 }), Some((5 * 8 + 3) * 2048 + 64));
+        buffer.command(Command::Precharge { bank: 3 });
+        assert!(!buffer.host_line(Time::ZERO, 2048 * 3), "another row, opened anew");
+        assert!(buffer.host_line(Time::ZERO, 2048 * 3 + 2000));
+        assert!(!buffer.host_line(Time::ZERO, 2048 * (3 + 8)), "the same bank, another row");
+        assert_eq!(buffer.stats(Time::ZERO).activations, 3);
+    }
+
+    #[test]
+    #[should_panic(expected = "not open")]
+    fn a_closed_bank_cannot_be_read() {
+        EmulatedDram::new(&CONFIG).command(Command::Access { bank: 0, column: 0 });
+    }
+
+    #[test]
+    fn alone_the_controller_has_its_bandwidth() {
+        let mut buffer = EmulatedDram::new(&CONFIG);
+        let end = buffer.controller(Time::ZERO, 0, 16384);
+        assert_eq!(end, Time::of_transfer(32, CONFIG.bandwidth) * 512);
+        assert_eq!(buffer.stats(end).conflicts, 0);
+    }
+
+    proptest! {
+        /// Against the obvious: every access looks at every burst of every stream.
+        #[test]
+        fn preemption_is_what_every_burst_says(
+            streams in prop::collection::vec((0u64..4000, 1u64..200, 0u64..64, 1u32..5, 0u64..40), 0..4),
+            offset in 0u64..64,
+            lines in 1u64..300,
+        ) {
+            let mut buffer = EmulatedDram::new(&CONFIG);
+            let mut bursts: Vec<Vec<(u64, u64, u64)>> = Vec::new();
+            for (start, count, first, burst, pause) in streams {
+                let from = Time::from_ns(start);
+                let period = Time::from_ps(CONFIG.burst.ps() * (u64::from(burst) + pause));
+                let to = from + period * count;
+                buffer.stream(Stream { from, to, first, burst, period });
+                let mut each = Vec::new();
+                for n in 0..count {
+                    for i in 0..u64::from(burst) {
+                        let begin = from.ps() + n * period.ps() + i * CONFIG.burst.ps();
+                        each.push((begin, begin + CONFIG.burst.ps(), (first + n * u64::from(burst) + i) % 8));
+                    }
+                }
+                bursts.push(each);
+            }
+            let (mut now, mut conflicts) = (0u64, 0);
+            let access = Time::of_transfer(32, CONFIG.bandwidth).ps();
+            for line in offset..offset + lines {
+                let before = now;
+                for each in &bursts {
+                    if let Some((_, end, _)) = each.iter().find(|(b, e, bank)| *b <= now && now < *e && *bank == line % 8) {
+                        now = *end;
+                    }
+                }
+                conflicts += u64::from(now > before);
+                now += access;
+            }
+            let end = buffer.controller(Time::ZERO, offset * 32, lines * 32);
+            prop_assert_eq!(end.ps(), now);
+            prop_assert_eq!(buffer.stats(end).conflicts, conflicts);
+        }
+    }
+}

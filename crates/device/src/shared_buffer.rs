@@ -1,0 +1,394 @@
+//! The front end of a device behind a shared buffer: what its firmware does for a command (Seo et al., "Design and
+//! Implementation of A Mobile Storage Leveraging the DRAM Interface", 4.2), with its costs in cycles.
+//!
+//! The cores share all work, first come first served. The host interface layer (HIL) looks at the submission queue,
+//! fetches and interprets an entry, and later prepares a completion; the translation layer (FTL) looks up each unit;
+//! the flash interface layer (FIL) handles each transfer with a chip. What a layer decides is not here: this is what it
+//! takes. Data goes between data buffer and controller by DMA, over the interconnect.
+
+use ::shared_buffer::{DeviceQueues, Extents, Fetched, Layout, Opcode, Region, SECTOR, WORD};
+use media::{Op, Request, SECTOR as BYTES, Status, Tag};
+use sim::{Energy, Schedule, Time};
+
+use crate::emulated_dram::{EmulatedDram, EmulatedDramConfig};
+use crate::engine::{Engine, index};
+use crate::{ARRIVED, Config, DECODED, Event, Firmware};
+
+/// What only a device behind a shared buffer has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SharedBufferConfig {
+    /// The buffer.
+    pub buffer: EmulatedDramConfig,
+    /// Cycles a second of the cores.
+    pub clock: u64,
+    /// What the firmware takes.
+    pub cycles: Cycles,
+    /// Bytes of a mapping unit.
+    pub unit: u32,
+    /// Bytes that the flash reads or programs at once.
+    pub page: u32,
+    /// What it draws.
+    pub power: ControllerPower,
+}
+
+impl Default for SharedBufferConfig {
+    /// Assumed: see the table of keys.
+    fn default() -> Self {
+        SharedBufferConfig {
+            buffer: EmulatedDramConfig::default(),
+            clock: 266_000_000,
+            cycles: Cycles { fetch: 2000, complete: 1500, unit: 100, command: 500, page: 500 },
+            unit: 4096,
+            page: 16384,
+            power: ControllerPower::default(),
+        }
+    }
+}
+
+/// Cycles of a core.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Cycles {
+    /// HIL: noticing, fetching and interpreting an entry.
+    pub fetch: u64,
+    /// HIL: preparing and posting a completion.
+    pub complete: u64,
+    /// FTL: looking up a mapping unit, or giving it a place.
+    pub unit: u64,
+    /// FTL: a command as such.
+    pub command: u64,
+    /// FIL: a transfer with a chip, from request to the check of its end.
+    pub page: u64,
+}
+
+/// What the controller draws: power in microwatts, energy in picojoules a byte.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ControllerPower {
+    /// Always.
+    pub always_uw: u64,
+    /// A core that works.
+    pub core_uw: u64,
+    /// A byte that the host reads or writes.
+    pub interface_pj: u64,
+    /// A byte between the data buffer and the flash interface.
+    pub buffer_pj: u64,
+    /// A byte decoded.
+    pub decode_pj: u64,
+    /// A byte encoded.
+    pub encode_pj: u64,
+}
+
+/// Energy of the controller by what it was spent on.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ControllerEnergy {
+    /// What it draws always.
+    pub always: Energy,
+    /// Cores at work.
+    pub cores: Energy,
+    /// The interface to the host.
+    pub interface: Energy,
+    /// The buffers and the interconnect.
+    pub buffer: Energy,
+    /// Decoders.
+    pub decode: Energy,
+    /// The encoder.
+    pub encode: Energy,
+}
+
+impl ControllerEnergy {
+    /// All of it.
+    pub fn total(&self) -> Energy {
+        self.always + self.cores + self.interface + self.buffer + self.decode + self.encode
+    }
+}
+
+/// The front end.
+#[derive(Debug)]
+pub struct SharedBuffer {
+    engine: Engine,
+    queues: DeviceQueues,
+    layout: Layout,
+    config: SharedBufferConfig,
+    bypass: bool,
+    /// The emulated DRAM.
+    pub buffer: EmulatedDram,
+    /// Tags that no command has.
+    free: Vec<u16>,
+    /// By tag: where its data are, how much of it has passed, and its id on its queue pair.
+    commands: Vec<Command>,
+    /// Interrupts sent.
+    interrupts: u64,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Command {
+    extents: Extents,
+    passed: u64,
+    queue: u16,
+    id: u16,
+}
+
+/// In a queue pair's place: a window of boot mode, which no queue has.
+pub const BOOT: u16 = u16::MAX;
+
+const NOTHING: Command = Command { extents: Extents::NONE, passed: 0, queue: 0, id: 0 };
+
+/// A command that has been posted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Posted {
+    /// Its queue pair.
+    pub queue: u16,
+    /// The host is to be told of it: by an interrupt, if it waits for one.
+    pub notify: bool,
+}
+
+impl SharedBuffer {
+    /// An idle device with its buffer formatted.
+    ///
+    /// # Panics
+    /// If it is to hold no commands, or more than 65,535.
+    pub fn new(config: &Config, layout: &Layout) -> SharedBuffer {
+        let own = &config.shared_buffer;
+        // What decoding takes is said for each command; completions are prepared once the data has passed.
+        let none = Time::ZERO;
+        let firmware = Firmware { read: none, write: none, trim: none, flush: none, complete: none, ..config.firmware };
+        let engine = Engine::new(&Config { firmware, dram_bandwidth: None, ..config.clone() });
+        SharedBuffer {
+            free: (0..engine.capacity()).rev().collect(),
+            commands: vec![NOTHING; engine.capacity() as usize],
+            engine,
+            queues: DeviceQueues::new(layout),
+            layout: *layout,
+            config: *own,
+            bypass: config.bypass_flash,
+            buffer: EmulatedDram::new(&own.buffer),
+            interrupts: 0,
+        }
+    }
+
+    fn cycles(&self, cycles: u64) -> Time {
+        Time::of_transfer(cycles, self.config.clock)
+    }
+
+    /// Takes the commands that are there as far as it has room; [`Event::Decoded`] follows for each.
+    pub fn fetch<R: Region + ?Sized>(&mut self, now: Time, region: &R, s: &mut impl Schedule<Event>) {
+        while let Some(&tag) = self.free.last() {
+            let Some((queue, Fetched { id, command })) = self.queues.fetch(region) else { return };
+            let command = command.unwrap_or_else(|status| panic!("the host's own driver wrote a {status:?} command"));
+            self.free.pop();
+            let op = match command.opcode {
+                Opcode::Read => Op::Read,
+                Opcode::Write => Op::Write,
+                Opcode::Trim => Op::Trim,
+                Opcode::Flush => Op::Flush,
+                Opcode::Identify => unreachable!("the driver identifies the device before time begins"),
+            };
+            let (offset, bytes) = (command.start * BYTES, u64::from(command.sectors) * BYTES);
+            let request = Request { op, fua: command.fua, offset, bytes };
+            self.engine.admit(tag, queue, id, &request);
+            self.commands[tag as usize] = Command { extents: command.extents, passed: 0, queue, id };
+            // The entry's words are loaded through the banks as everything else.
+            let words = 2 + command.extents.len() as u64;
+            let loaded =
+                self.buffer.controller(now, (self.layout.sq_entry(queue, 0) * WORD) as u64, words * WORD as u64);
+            let c = &self.config.cycles;
+            let mut cycles = c.fetch;
+            if !self.bypass {
+                let unit = u64::from(self.config.unit);
+                let units = match op {
+                    Op::Read | Op::Write => request.end().div_ceil(unit) - request.offset / unit,
+                    Op::Trim | Op::Flush => 1,
+                };
+                cycles += c.command + c.unit * units;
+            }
+            let length = self.cycles(cycles);
+            let at = self.engine.work(loaded, length, name(op), s);
+            s.at(DECODED, at, Event::Decoded(tag));
+        }
+    }
+
+    /// Boot mode: these sectors are wanted in the data buffer, from its first on; [`Event::Decoded`] follows.
+    ///
+    /// # Panics
+    /// If it has a command: there is none before boot mode is over.
+    pub fn boot(&mut self, now: Time, first: u64, sectors: u32, s: &mut impl Schedule<Event>) {
+        assert!(self.free.len() == usize::from(self.engine.capacity()), "commands run in boot mode");
+        let tag = self.free.pop().expect("it has a tag");
+        let request = Request::new(Op::Read, first * BYTES, u64::from(sectors) * BYTES);
+        self.engine.admit(tag, BOOT, 0, &request);
+        self.commands[tag as usize] = Command { extents: Extents::one(0, sectors), passed: 0, queue: BOOT, id: 0 };
+        let unit = u64::from(self.config.unit);
+        let units = request.end().div_ceil(unit) - request.offset / unit;
+        let c = &self.config.cycles;
+        let at = self.engine.work(now, self.cycles(c.fetch + c.command + c.unit * units), "boot", s);
+        s.at(DECODED, at, Event::Decoded(tag));
+    }
+
+    /// True if commands end without their being executed.
+    pub fn bypasses(&self) -> bool {
+        self.bypass
+    }
+
+    /// The command goes to the translation layer: what it asks.
+    pub fn run(&mut self, tag: u16) -> Request {
+        self.engine.run(tag).request
+    }
+
+    /// The command ends without being executed; [`Event::Ended`] follows.
+    pub fn skip(&mut self, now: Time, tag: u16, s: &mut impl Schedule<Event>) {
+        self.engine.run(tag);
+        self.engine.abandon(tag);
+        let end = self.engine.complete(now, tag, Status::Ok, s);
+        self.engine.end_at(tag, end, s);
+    }
+
+    /// The command's queue pair and id.
+    pub fn origin(&self, tag: Tag) -> (u16, u16) {
+        let command = &self.commands[index(tag) as usize];
+        (command.queue, command.id)
+    }
+
+    /// Where the command's data are in the data buffer.
+    pub fn extents(&self, tag: Tag) -> &Extents {
+        &self.commands[index(tag) as usize].extents
+    }
+
+    /// The firmware's and the DMA's part for `bytes` more of a command's data. Returns when they have passed.
+    fn pass(&mut self, now: Time, tag: u16, bytes: u64, s: &mut impl Schedule<Event>) -> Time {
+        let pages = bytes.div_ceil(u64::from(self.config.page));
+        let length = self.cycles(self.config.cycles.page * pages);
+        let handled = self.engine.work(now, length, "flash", s);
+        let command = &mut self.commands[tag as usize];
+        let (mut skip, mut left, mut end) = (command.passed, bytes, handled);
+        command.passed += bytes;
+        for extent in command.extents.as_slice() {
+            let run = u64::from(extent.sectors) * SECTOR as u64;
+            if skip >= run {
+                skip -= run;
+                continue;
+            }
+            let here = (run - skip).min(left);
+            let offset = (self.layout.db_sector(extent.index) * WORD) as u64 + skip;
+            end = self.buffer.controller(end, offset, here);
+            (skip, left) = (0, left - here);
+            if left == 0 {
+                break;
+            }
+        }
+        assert!(left == 0, "{left} bytes behind the extents of tag {tag}");
+        end
+    }
+
+    /// `bytes` more of a read's data are to go to the data buffer.
+    pub fn data(&mut self, now: Time, tag: Tag, bytes: u32, s: &mut impl Schedule<Event>) {
+        let tag = index(tag);
+        self.engine.stage(now, tag, Op::Read, u64::from(bytes), s);
+        let end = self.pass(now, tag, u64::from(bytes), s);
+        self.engine.sent(tag, end);
+    }
+
+    /// A write's data is to come from the data buffer; [`Event::Arrived`] follows.
+    pub fn ready(&mut self, now: Time, tag: Tag, s: &mut impl Schedule<Event>) {
+        let tag = index(tag);
+        let bytes = self.engine.command(tag).request.bytes;
+        self.engine.stage(now, tag, Op::Write, bytes, s);
+        let end = self.pass(now, tag, bytes, s);
+        s.at(ARRIVED, end, Event::Arrived(tag));
+    }
+
+    /// The translation layer is done; [`Event::Ended`] follows, when a read's data is in the data buffer.
+    pub fn complete(&mut self, now: Time, tag: Tag, status: Status, s: &mut impl Schedule<Event>) {
+        let tag = index(tag);
+        let end = self.engine.complete(now, tag, status, s);
+        self.engine.end_at(tag, end, s);
+    }
+
+    /// The command has ended: a core prepares its completion. Returns when it is to be posted.
+    pub fn ended(&mut self, now: Time, s: &mut impl Schedule<Event>) -> Time {
+        let length = self.cycles(self.config.cycles.complete);
+        self.engine.work(now, length, "complete", s)
+    }
+
+    /// Posts the completion of a command; its tag is free.
+    pub fn post<R: Region + ?Sized>(
+        &mut self,
+        now: Time,
+        tag: u16,
+        region: &R,
+        wire: ::shared_buffer::Status,
+    ) -> Posted {
+        self.engine.release(tag);
+        let Command { queue, id, .. } = std::mem::replace(&mut self.commands[tag as usize], NOTHING);
+        self.free.push(tag);
+        if queue == BOOT {
+            return Posted { queue, notify: true };
+        }
+        let pair = self.queues.pair(queue);
+        pair.post(region, id, wire);
+        let notify = pair.notify(region);
+        // The entry and the status register.
+        let end = self.buffer.controller(now, (self.layout.cq_entry(queue, 0) * WORD) as u64, WORD as u64);
+        self.buffer.controller(end, (self.layout.status(queue) * WORD) as u64, WORD as u64);
+        self.interrupts += u64::from(notify);
+        Posted { queue, notify }
+    }
+
+    /// How the command ended.
+    pub fn status(&self, tag: u16) -> Status {
+        self.engine.command(tag).status
+    }
+
+    /// Commands in the controller.
+    pub fn outstanding(&self) -> u32 {
+        u32::from(self.engine.capacity()) - self.free.len() as u32
+    }
+
+    /// Interrupts sent.
+    pub fn interrupts(&self) -> u64 {
+        self.interrupts
+    }
+
+    /// Energy drawn from time zero until `now`, with the bytes that its decoders and encoder have worked on.
+    pub fn energy(&self, now: Time, decoded: u64, encoded: u64) -> ControllerEnergy {
+        let (power, stats) = (&self.config.power, self.buffer.stats(now));
+        let line = u64::from(self.config.buffer.line);
+        let cores = self.engine.busy(now).into_iter().fold(Time::ZERO, |sum, (_, busy)| sum + busy);
+        ControllerEnergy {
+            always: Energy::of_power(power.always_uw, now),
+            cores: Energy::of_power(power.core_uw, cores),
+            interface: Energy::from_pj(power.interface_pj * line * stats.host_lines),
+            buffer: Energy::from_pj(power.buffer_pj * line * stats.accesses),
+            decode: Energy::from_pj(power.decode_pj * decoded),
+            encode: Energy::from_pj(power.encode_pj * encoded),
+        }
+    }
+
+    /// Names of what shows on a timeline.
+    pub fn tracks(&self) -> Vec<String> {
+        self.engine.tracks()
+    }
+
+    /// Every core, then the controller's side of the buffer, and its busy time until `now`.
+    pub fn busy(&self, now: Time) -> Vec<(String, Time)> {
+        let mut busy = self.engine.busy(now);
+        busy.push(("buffer".to_owned(), self.buffer.stats(now).busy));
+        busy
+    }
+
+    /// All commands are gone; the queues begin anew over a region that is formatted again.
+    pub fn power_cut(&mut self, now: Time) {
+        self.engine.power_cut(now);
+        self.buffer.power_cut(now);
+        self.queues = DeviceQueues::new(&self.layout);
+        self.free = (0..self.engine.capacity()).rev().collect();
+        self.commands.fill(NOTHING);
+    }
+}
+
+fn name(op: Op) -> &'static str {
+    match op {
+        Op::Read => "read",
+        Op::Write => "write",
+        Op::Trim => "trim",
+        Op::Flush => "flush",
+    }
+}

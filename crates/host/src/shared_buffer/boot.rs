@@ -1,0 +1,153 @@
+//! Boot mode: before the first command, the first bytes of the storage can be read without the command set, as eMMC's
+//! boot mode has it and Seo et al. (7.2) suggest for a device on the memory bus.
+//!
+//! A boot loader in ROM knows no queues, no interrupts and no DMA engine. It writes which sectors it wants into a register
+//! of the device, looks at another until they are in the data buffer, and copies them by loads. One window follows the
+//! other; the first command, or any other request, ends boot mode until the power is switched on again.
+
+use std::collections::VecDeque;
+
+use ::shared_buffer::{Extents, Region, SECTOR, WORD};
+use media::{Op, Request, Status};
+use sim::{Schedule, Time};
+
+use super::{Event, Memory, Said, SharedBuffer, push};
+use crate::Completed;
+
+/// Word of the region that the wanted window is written to: first sector below, sectors above 32 bits. It and the next lie
+/// in the header's line, behind what the header says.
+const WINDOW: usize = 4;
+/// Word that is not zero when the window is in the data buffer: one more than the status.
+const READY: usize = 5;
+/// Bytes of a load: a word of the processor.
+const LOAD: u32 = 4;
+
+/// What a boot loader is at.
+#[derive(Debug)]
+pub(super) struct Boot {
+    /// Bytes that may be read so.
+    bytes: u64,
+    /// No command was sent yet.
+    on: bool,
+    /// Requests, the first of which is being read.
+    queue: VecDeque<u32>,
+    /// Bytes of it read so far, and of the window under way.
+    done: u64,
+    window: u64,
+    status: Status,
+}
+
+impl Boot {
+    pub fn new(bytes: u64) -> Boot {
+        Boot { bytes, on: bytes > 0, queue: VecDeque::new(), done: 0, window: 0, status: Status::Ok }
+    }
+
+    /// Whether a request is read in boot mode; if not, boot mode is over.
+    pub fn takes(&mut self, request: &Request) -> bool {
+        self.on &= request.op == Op::Read && request.end() <= self.bytes;
+        self.on
+    }
+
+    /// Something is being read.
+    pub fn is_busy(&self) -> bool {
+        !self.queue.is_empty()
+    }
+}
+
+impl SharedBuffer {
+    /// A request is read in boot mode, behind those that are.
+    pub(super) fn boot(&mut self, now: Time, io: u32, memory: &mut impl Memory, s: &mut impl Schedule<Event>) {
+        self.boot.queue.push_back(io);
+        if self.boot.queue.len() == 1 {
+            self.boot_window(now, memory, s);
+        }
+    }
+
+    /// The next window is asked for.
+    fn boot_window(&mut self, now: Time, memory: &mut impl Memory, s: &mut impl Schedule<Event>) {
+        let place = &self.ios[self.boot.queue[0] as usize];
+        let most = u64::from(self.driver.split_sectors()) * SECTOR as u64;
+        self.boot.window = (place.request.bytes - self.boot.done).min(most);
+        let length = self.config.uncached + memory.word(now, WINDOW * WORD, true);
+        self.counts.words += 1;
+        let at = self.cores.submit(now, place.core, length, s);
+        push(s, at, Event::BootAsked);
+    }
+
+    /// The window register is written: what the device is to fetch.
+    pub(super) fn boot_asked<R: Region + ?Sized>(&mut self, now: Time, region: &R, said: &mut Vec<Said>) {
+        use std::sync::atomic::Ordering::Relaxed;
+        let place = &mut self.ios[self.boot.queue[0] as usize];
+        place.submitted = now;
+        let first = (place.request.offset + self.boot.done) / SECTOR as u64;
+        let sectors = (self.boot.window / SECTOR as u64) as u32;
+        region.store(READY, 0, Relaxed);
+        region.store(WINDOW, first | u64::from(sectors) << 32, Relaxed);
+        said.push(Said::Boot { first, sectors });
+    }
+
+    /// The device has the window in the data buffer, or could not read it: whoever looks at the register sees it.
+    pub fn boot_ready<R: Region + ?Sized>(
+        &mut self,
+        now: Time,
+        status: Status,
+        region: &R,
+        memory: &mut impl Memory,
+        s: &mut impl Schedule<Event>,
+    ) {
+        use std::sync::atomic::Ordering::Relaxed;
+        region.store(READY, 1 + u64::from(super::to_wire(status) as u8), Relaxed);
+        self.boot.status = status;
+        let core = self.ios[self.boot.queue[0] as usize].core;
+        // The look that finds it; those before took the time until now.
+        let look = self.config.uncached + memory.word(now, READY * WORD, false);
+        self.counts.words += 1;
+        let offset = self.layout.db_sector(0) * WORD;
+        let copy = match status {
+            Status::Ok => memory.copy(now + look, offset, self.boot.window, LOAD, false, self.config.uncached),
+            _ => Time::ZERO,
+        };
+        let at = self.cores.submit(now, core, look + copy, s);
+        push(s, at, Event::BootCopied);
+    }
+
+    /// The window is copied.
+    pub(super) fn boot_copied(
+        &mut self,
+        now: Time,
+        memory: &mut impl Memory,
+        s: &mut impl Schedule<Event>,
+        said: &mut Vec<Said>,
+    ) {
+        let io = self.boot.queue[0];
+        let sectors = (self.boot.window / SECTOR as u64) as u32;
+        if self.boot.status == Status::Ok {
+            said.push(Said::Emptied { piece: self.boot_place(), extents: Extents::one(0, sectors) });
+        }
+        self.boot.done += self.boot.window;
+        self.counts.booted += self.boot.window;
+        let place = &mut self.ios[io as usize];
+        if self.boot.done < place.request.bytes && self.boot.status == Status::Ok {
+            return self.boot_window(now, memory, s);
+        }
+        place.open = false;
+        said.push(Said::Completed(Completed { io, status: self.boot.status, submitted: place.submitted }));
+        self.boot.queue.pop_front();
+        (self.boot.done, self.boot.status) = (0, Status::Ok);
+        if self.boot.is_busy() {
+            self.boot_window(now, memory, s);
+        } else {
+            self.issue(now, memory, s);
+        }
+    }
+
+    /// The request that is read in boot mode.
+    pub fn boot_io(&self) -> u32 {
+        self.boot.queue[0]
+    }
+
+    /// The number under which a window's place in the data buffer is known: behind those of all commands.
+    pub fn boot_place(&self) -> u32 {
+        self.issued.len() as u32
+    }
+}

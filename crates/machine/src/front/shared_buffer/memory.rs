@@ -1,0 +1,432 @@
+//! The memory channels between the processor, its DRAM and the device's buffer, and what the accesses of a storage
+//! driver take on them.
+//!
+//! The channels are `dram`'s: a controller with queues, banks, rows and a bus that turns between reads and writes. The
+//! device's buffer is a rank of its own, on a channel of its own or on that of the DRAM. A DMA transfer is a chain of
+//! bursts, each read from one side and then written to the other, several under way: on a shared channel the same data
+//! take the bus twice.
+//!
+//! What repeats is simulated once: the time of a word with its row open or not, and, where nothing else uses the memory,
+//! that of a transfer of each length from an idle channel. Beside other programs' traffic every transfer is simulated as
+//! it comes, burst by burst, with that traffic on the channels from its start to its end. Between transfers the traffic
+//! goes on undisturbed, and is not simulated but counted.
+
+use std::collections::VecDeque;
+
+use dram::{Ack, Channel, Completion, Config, Device, Kind, RankKind, Ranks, Request};
+use sim::Time;
+
+/// Bytes that the DMA engine reads or writes at once: sixteen beats of a bus of 64 bits, as a PL330 does.
+const BURST: u64 = 128;
+/// Bursts that it has under way, read and not yet written.
+const WINDOW: u64 = 16;
+/// Bytes of an access of other programs: a line of the caches.
+const LINE: u32 = 64;
+/// Ports of a channel's controller.
+const DMA: u8 = 0;
+const TRAFFIC: u8 = 1;
+/// From a burst's data having come to its being written, through the engine and the interconnect.
+const THROUGH: Time = Time::from_ns(100);
+
+/// The channels.
+pub struct Buses {
+    device: Device,
+    shared: bool,
+    /// Bytes a second of other programs' traffic.
+    traffic: u64,
+    /// Time of a word: load or store, with its row open or not.
+    words: [[Time; 2]; 2],
+    /// By sectors and direction: a transfer from idle channels.
+    known: Vec<[Option<Transfer>; 2]>,
+    live: Live,
+    counts: Counts,
+}
+
+/// What a transfer came to.
+#[derive(Clone, Copy, Debug)]
+struct Transfer {
+    length: Time,
+    /// Clocks of data on the channel of the buffer, and on that of the DRAM: zero if that is the same.
+    clocks: [u64; 2],
+}
+
+#[derive(Clone, Copy, Debug, Default)]
+struct Counts {
+    words: [u64; 2],
+    clocks: [u64; 2],
+    to_device: u64,
+    to_host: u64,
+    /// Other programs' lines while transfers went on, and the sum of their times.
+    lines: u64,
+    waits: Time,
+    /// Time of transfers that were simulated beside traffic.
+    beside: Time,
+}
+
+/// What one channel did.
+#[derive(Clone, Debug)]
+pub struct BusReport {
+    /// Its name.
+    pub name: &'static str,
+    /// Time in which data were on its bus.
+    pub busy: Time,
+    /// Bytes of the host's words, each a burst: queues and registers, and copies by the processor.
+    pub word_bytes: u64,
+    /// Bytes of data to and from the data buffer.
+    pub buffer_bytes: u64,
+    /// Bytes of the same data to and from DRAM.
+    pub dram_bytes: u64,
+    /// Bytes of other programs' traffic.
+    pub traffic_bytes: u64,
+    /// Mean time of a line of other programs' while data were moved, if there is any.
+    pub traffic_beside: Option<Time>,
+    /// The same without storage.
+    pub traffic_alone: Option<Time>,
+}
+
+/// Channels that transfers are simulated on, and other programs with them.
+struct Live {
+    /// The buffer's, and the DRAM's if it is another.
+    channels: Vec<Channel>,
+    /// Where in its channel's addresses the buffer is; the DRAM is at zero.
+    buffer_base: u64,
+    dram_bytes: u64,
+    /// Time between two lines of other programs.
+    gap: Option<Time>,
+    next_line: Time,
+    line: u64,
+    done: Vec<Completion>,
+    /// Bursts that the engine has read, and when it can write them.
+    through: VecDeque<(Time, u64)>,
+}
+
+impl Live {
+    fn new(device: &Device, shared: bool, traffic: u64) -> Live {
+        let channel = |groups: &[RankKind]| {
+            let mut config = Config::new(device.clone());
+            config.ports = 2;
+            config.ranks = groups.iter().map(|&kind| Ranks { kind, count: 1 }).collect();
+            Channel::new(&config).unwrap_or_else(|error| panic!("{}: {error}", device.name))
+        };
+        let channels = match shared {
+            true => vec![channel(&[RankKind::Dram, RankKind::Buffer])],
+            false => vec![channel(&[RankKind::Buffer]), channel(&[RankKind::Dram])],
+        };
+        Live {
+            channels,
+            buffer_base: if shared { device.rank_bytes() } else { 0 },
+            dram_bytes: device.rank_bytes(),
+            gap: (traffic > 0).then(|| Time::of_transfer(u64::from(LINE), traffic)),
+            next_line: Time::ZERO,
+            line: 0,
+            done: Vec::new(),
+            through: VecDeque::new(),
+        }
+    }
+
+    fn dram(&mut self) -> &mut Channel {
+        self.channels.last_mut().expect("a channel")
+    }
+
+    /// A line of another program: scattered over memory by a fixed permutation, every third a write.
+    fn other(&mut self, at: Time) {
+        let number = self.line;
+        self.line += 1;
+        let lines = self.dram_bytes / u64::from(LINE);
+        let address = number.wrapping_mul(0x9e37_79b9_7f4a_7c15) % lines * u64::from(LINE);
+        let kind = if number % 3 == 2 { Kind::Write } else { Kind::Read };
+        let request = Request { id: number, port: TRAFFIC, kind, address, bytes: LINE, ack: Ack::Accepted };
+        self.dram().submit(at, request);
+    }
+
+    /// Moves `bytes` from `from` on at no more than `pace` a burst, in both channels; counts other programs' lines.
+    fn transfer(&mut self, from: Time, bytes: u64, store: bool, pace: Time, counts: &mut Counts) -> Time {
+        let last = self.channels.len() - 1;
+        let (source, sink) = if store { (last, 0) } else { (0, last) };
+        let (source_base, sink_base) = if store { (0, self.buffer_base) } else { (self.buffer_base, 0) };
+        let bursts = bytes.div_ceil(BURST);
+        let (mut asked, mut written, mut now, mut end) = (0u64, 0u64, from, from);
+        if self.gap.is_some() && self.next_line < from {
+            self.next_line = from;
+        }
+        while written < bursts {
+            let room = asked < bursts && asked - written < WINDOW;
+            let due = from + pace * asked;
+            let mut next = if room { due } else { Time::MAX };
+            if let Some((at, _)) = self.through.front() {
+                next = next.min(*at);
+            }
+            if self.gap.is_some() {
+                next = next.min(self.next_line);
+            }
+            for channel in &mut self.channels {
+                if let Some(at) = channel.next_event() {
+                    next = next.min(at);
+                }
+            }
+            assert!(next < Time::MAX, "a transfer of {bytes} bytes stands still");
+            now = now.max(next);
+            for number in 0..self.channels.len() {
+                self.channels[number].advance(now, &mut self.done);
+                for done in self.done.drain(..) {
+                    match (done.port, done.kind) {
+                        (DMA, Kind::Read) => self.through.push_back((done.at + THROUGH, done.id)),
+                        (DMA, Kind::Write) => {
+                            written += 1;
+                            end = end.max(done.at);
+                        }
+                        _ => {
+                            counts.lines += 1;
+                            counts.waits += done.at - done.submitted;
+                        }
+                    }
+                }
+            }
+            while let Some(&(at, id)) = self.through.front() {
+                if at > now {
+                    break;
+                }
+                self.through.pop_front();
+                let bytes = (bytes - id * BURST).min(BURST) as u32;
+                let address = sink_base + id * BURST;
+                let request = Request { id, port: DMA, kind: Kind::Write, address, bytes, ack: Ack::Written };
+                self.channels[sink].submit(now, request);
+            }
+            if self.gap.is_some_and(|_| self.next_line <= now) {
+                self.other(now);
+                self.next_line += self.gap.unwrap_or(Time::ZERO);
+            }
+            if room && due <= now {
+                let size = (bytes - asked * BURST).min(BURST) as u32;
+                let address = source_base + asked * BURST;
+                let request =
+                    Request { id: asked, port: DMA, kind: Kind::Read, address, bytes: size, ack: Ack::Accepted };
+                self.channels[source].submit(now, request);
+                asked += 1;
+            }
+        }
+        end.max(now)
+    }
+
+    /// Clocks of data so far, by channel.
+    fn clocks(&self) -> [u64; 2] {
+        let of = |channel: &Channel| {
+            let [reads, writes] = channel.stats().bursts;
+            (reads + writes) * u64::from(channel.config().device.burst_clocks())
+        };
+        [self.channels.first().map_or(0, of), self.channels.get(1).map_or(0, of)]
+    }
+}
+
+impl std::fmt::Debug for Buses {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{} {:?}", self.device.name, self.counts)
+    }
+}
+
+/// Time of a word on an idle channel, with its row open or another one.
+fn word_time(device: &Device, kind: Kind, hit: bool) -> Time {
+    let mut live = Live::new(device, false, 0);
+    let channel = &mut live.channels[0];
+    let ack = Ack::Written;
+    let other = u64::from(device.row_bytes) * u64::from(device.banks());
+    let mut done = Vec::new();
+    let first = if hit { 64 } else { other };
+    let mut at = Time::from_us(1);
+    let mut time = Time::ZERO;
+    for (address, kind) in [(first, Kind::Read), (0, kind)] {
+        channel.submit(at, Request { id: 0, port: DMA, kind, address, bytes: 8, ack });
+        while done.is_empty() {
+            let next = channel.next_event().expect("a word is under way");
+            channel.advance(next, &mut done);
+        }
+        let word = done.pop().expect("a word is done");
+        time = word.at - at;
+        at = word.at + Time::from_us(1);
+    }
+    time
+}
+
+impl Buses {
+    /// Idle channels.
+    ///
+    /// # Panics
+    /// If there is no such standard of memory.
+    pub fn new(config: &link::SharedBufferConfig) -> Buses {
+        let device = Device::preset(&config.memory).unwrap_or_else(|error| panic!("{error}"));
+        let words = [Kind::Read, Kind::Write].map(|kind| [true, false].map(|hit| word_time(&device, kind, hit)));
+        Buses {
+            shared: config.shared,
+            traffic: config.traffic,
+            words,
+            known: Vec::new(),
+            live: Live::new(&device, config.shared, config.traffic),
+            counts: Counts::default(),
+            device,
+        }
+    }
+
+    /// Bytes of a burst of the channel.
+    pub fn line(&self) -> u32 {
+        self.device.burst_bytes()
+    }
+
+    /// A word of a processor's, with its row open or not. Returns its time.
+    pub fn word(&mut self, store: bool, hit: bool) -> Time {
+        self.words(1, store);
+        self.words[usize::from(store)][usize::from(!hit)]
+    }
+
+    /// Notes `words` of them.
+    pub fn words(&mut self, words: u64, store: bool) {
+        self.counts.words[usize::from(store)] += words;
+        self.counts.clocks[0] += u64::from(self.device.burst_clocks()) * words;
+    }
+
+    /// A transfer of `bytes` between buffer and DRAM from `from` on, in no less than `least`. Returns its time.
+    pub fn transfer(&mut self, from: Time, bytes: u64, store: bool, least: Time) -> Time {
+        if store {
+            self.counts.to_device += bytes;
+        } else {
+            self.counts.to_host += bytes;
+        }
+        let transfer = if self.traffic > 0 {
+            let before = self.live.clocks();
+            let transfer = simulate(&mut self.live, from, bytes, store, least, before, &mut self.counts);
+            self.counts.beside += transfer.length;
+            transfer
+        } else {
+            self.from_idle(bytes, store, least)
+        };
+        for (sum, clocks) in self.counts.clocks.iter_mut().zip(transfer.clocks) {
+            *sum += clocks;
+        }
+        transfer.length
+    }
+
+    /// A transfer while nobody else uses the memory.
+    fn from_idle(&mut self, bytes: u64, store: bool, least: Time) -> Transfer {
+        let sectors = (bytes / media::SECTOR) as usize;
+        if sectors >= self.known.len() {
+            self.known.resize(sectors + 1, [None; 2]);
+        }
+        let (device, shared) = (&self.device, self.shared);
+        *self.known[sectors][usize::from(store)].get_or_insert_with(|| {
+            let mut live = Live::new(device, shared, 0);
+            simulate(&mut live, Time::from_us(1), bytes, store, least, [0; 2], &mut Counts::default())
+        })
+    }
+
+    /// Lines of a burst of the DMA engine's, and the time from one to the next, in a transfer of `bytes` in `length`.
+    pub fn pace(&self, bytes: u64, length: Time) -> (u32, Time) {
+        let line = u64::from(self.line());
+        let lines = bytes.div_ceil(line);
+        let burst = (BURST / line).clamp(1, lines);
+        let shortest = self.device.clock.time(u64::from(self.device.burst_clocks()) * burst);
+        (burst as u32, Time::from_ps(length.ps() / lines.div_ceil(burst)).max(shortest))
+    }
+
+    /// The channels and their busy time until `now`.
+    pub fn busy(&self, now: Time) -> Vec<(String, Time)> {
+        (0..self.live.channels.len()).map(|number| (self.name(number).to_owned(), self.busy_of(number, now))).collect()
+    }
+
+    fn name(&self, number: usize) -> &'static str {
+        match (self.shared, number) {
+            (true, _) => "memory channel",
+            (false, 0) => "storage channel",
+            (false, _) => "DRAM channel",
+        }
+    }
+
+    /// Data on a bus: that of storage as it was simulated; beside it, other programs' between transfers.
+    fn busy_of(&self, number: usize, now: Time) -> Time {
+        let mut clocks = u128::from(self.counts.clocks[number]);
+        if number + 1 == self.live.channels.len() {
+            let between = now.saturating_sub(self.counts.beside);
+            let bytes = u128::from(self.traffic) * u128::from(between.ps()) / 1_000_000_000_000;
+            clocks += bytes / u128::from(self.line()) * u128::from(self.device.burst_clocks());
+        }
+        // What is accepted for later is among it: a transfer at most, cut off here.
+        self.device.clock.time(clocks as u64).min(now)
+    }
+
+    /// What each way of the buffer's channel has carried.
+    pub fn utilisation(&self, now: Time) -> [link::Utilisation; 2] {
+        let word = u64::from(self.line());
+        let of = |direction, bytes: u64, words: u64| {
+            let wire = bytes.next_multiple_of(word) + words * word;
+            let clocks = wire / word * u64::from(self.device.burst_clocks());
+            let busy = self.device.clock.time(clocks).min(now);
+            link::Utilisation { direction, busy, elapsed: now, payload: bytes + 8 * words, wire, packets: wire / word }
+        };
+        let [loads, stores] = self.counts.words;
+        [
+            of(link::Direction::ToDevice, self.counts.to_device, stores),
+            of(link::Direction::ToHost, self.counts.to_host, loads),
+        ]
+    }
+
+    /// What each channel did until `now`.
+    pub fn report(&self, now: Time) -> Vec<BusReport> {
+        let moved = self.counts.to_device + self.counts.to_host;
+        let last = self.live.channels.len() - 1;
+        let alone = (self.traffic > 0).then(|| alone(&self.device, self.shared, self.traffic));
+        let beside = (self.counts.lines > 0).then(|| self.counts.waits / self.counts.lines);
+        let of = |number: usize| BusReport {
+            name: self.name(number),
+            busy: self.busy_of(number, now),
+            word_bytes: if number == 0 { self.counts.words.iter().sum::<u64>() * u64::from(self.line()) } else { 0 },
+            buffer_bytes: if number == 0 { moved } else { 0 },
+            dram_bytes: if number == last { moved } else { 0 },
+            traffic_bytes: if number == last {
+                (u128::from(self.traffic) * u128::from(now.ps()) / 1_000_000_000_000) as u64
+            } else {
+                0
+            },
+            traffic_beside: beside.filter(|_| number == last),
+            traffic_alone: alone.filter(|_| number == last),
+        };
+        (0..=last).map(of).collect()
+    }
+
+    /// The power is gone: what is under way on the channels is lost. What was counted stays.
+    pub fn power_cut(&mut self) {
+        self.live = Live::new(&self.device, self.shared, self.traffic);
+    }
+}
+
+/// Mean time of another program's line with no storage beside it: over as many as a millisecond has.
+fn alone(device: &Device, shared: bool, traffic: u64) -> Time {
+    let mut live = Live::new(device, shared, traffic);
+    let gap = live.gap.expect("there is traffic");
+    let (mut sum, mut lines) = (Time::ZERO, 0u64);
+    let mut at = Time::ZERO;
+    while at < Time::from_ms(1) {
+        live.other(at);
+        at += gap;
+        let Live { channels, done, .. } = &mut live;
+        channels.last_mut().expect("a channel").advance(at, done);
+        for done in done.drain(..) {
+            sum += done.at - done.submitted;
+            lines += 1;
+        }
+    }
+    if lines == 0 { Time::ZERO } else { sum / lines }
+}
+
+/// Moves `bytes` on `live`, in no less than `least`.
+fn simulate(
+    live: &mut Live,
+    from: Time,
+    bytes: u64,
+    store: bool,
+    least: Time,
+    before: [u64; 2],
+    counts: &mut Counts,
+) -> Transfer {
+    let pace = Time::from_ps(least.ps() / bytes.div_ceil(BURST));
+    let end = live.transfer(from, bytes, store, pace, counts);
+    let after = live.clocks();
+    Transfer { length: (end - from).max(least), clocks: [after[0] - before[0], after[1] - before[1]] }
+}
