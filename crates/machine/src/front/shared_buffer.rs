@@ -294,9 +294,8 @@ impl SharedBuffer {
     /// Puts the payload of a command into its place in the data buffer. Returns which it is until it is emptied.
     pub(super) fn put(&mut self, tag: Tag, data: &[u8]) -> u32 {
         let extents = self.device.extents(tag);
-        let sectors = extents.sectors() as usize;
-        if sectors > 0 {
-            self.sector = data.len() / sectors;
+        if let Some(each) = data.len().checked_div(extents.sectors() as usize) {
+            self.sector = each;
             copy_in(&self.region, &self.layout, extents, self.sector, data);
         }
         match self.device.origin(tag) {
@@ -308,9 +307,8 @@ impl SharedBuffer {
     /// Takes the payload of a command from its place in the data buffer.
     pub(super) fn take(&self, tag: Tag, data: &mut [u8]) {
         let extents = self.device.extents(tag);
-        let sectors = extents.sectors() as usize;
-        if sectors > 0 {
-            copy_out(&self.region, &self.layout, extents, data.len() / sectors, data);
+        if let Some(each) = data.len().checked_div(extents.sectors() as usize) {
+            copy_out(&self.region, &self.layout, extents, each, data);
         }
     }
 

@@ -296,7 +296,7 @@ impl Buses {
             self.counts.beside += transfer.length;
             transfer
         } else {
-            self.from_idle(bytes, store, least)
+            self.undisturbed(bytes, store, least)
         };
         for (sum, clocks) in self.counts.clocks.iter_mut().zip(transfer.clocks) {
             *sum += clocks;
@@ -305,7 +305,7 @@ impl Buses {
     }
 
     /// A transfer while nobody else uses the memory.
-    fn from_idle(&mut self, bytes: u64, store: bool, least: Time) -> Transfer {
+    fn undisturbed(&mut self, bytes: u64, store: bool, least: Time) -> Transfer {
         let sectors = (bytes / media::SECTOR) as usize;
         if sectors >= self.known.len() {
             self.known.resize(sectors + 1, [None; 2]);
