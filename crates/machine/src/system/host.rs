@@ -185,7 +185,7 @@ section! {
 section! {
     /// The Direct Media Interface between North and South Bridge.
     Dmi {
-        "host.dmi.bandwidth" bandwidth: u64 = RATE,
+        "host.dmi.bandwidth" bandwidth: u64 = RATE.least(1000.0),
             given("1GB/s", "Intel 965 Express Chipset Family data sheet (2006): 2 GB/s, half of it each way"),
             "Bytes a second each way.",
             when "host.chipset" is "bridges";
