@@ -164,8 +164,6 @@ impl Slow<'_> {
                 self.looks += 1;
                 last = self.task(MEMORY, self.memory(look), 0.0, &[(last, latency)]);
                 wait = latency;
-            } else if done == 0 {
-                wait = latency;
             }
             last = self.task(MEMORY, memory, 0.0, &[(last, if up { 0.0 } else { wait })]);
             if !up {

@@ -76,7 +76,7 @@ impl North {
     }
 
     /// B where a region begins, E, and D, for each burst. Column commands run ahead within what the table has said, so
-    /// that memory's latency is waited for once at its start and after each look at the table.
+    /// that memory's latency is waited for once after each look at the table, the first of which begins the transfer.
     pub fn send<S: Schedule<Event>>(
         &mut self,
         now: Time,
@@ -91,8 +91,6 @@ impl North {
             let part = left.min(self.port.burst_bytes());
             if shared.walk.step(slot, part) {
                 at = shared.memory.look(now, at, shared.look) + shared.memory.latency();
-            } else if left == bytes {
-                at += shared.memory.latency();
             }
             let loaded = shared.memory.stream(at, self.port.burst_bytes());
             let burst = self.port.burst(loaded.to, Direction::ToDevice, part);
