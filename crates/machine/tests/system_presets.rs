@@ -104,8 +104,8 @@ fn content_hashes_are_pinned() {
     mqsim-default         50afdae9d2cf933ac741db58999b9f5f7778c28026f2b6f36e69f03164ab71d4
     ufs2                  72dc7257623480ee8ebece07380b01d86b9691a23e75c817fb69647c939baf61
     ufs2-galaxy-s6        80dba22314dd607f5339d962e4dc8f6a32cdd5261f1e40365beec936580ab722
-    sata-ssd-southbridge  a7bafe6ad74856e92737f527c0c532a6f4cc81e2316fccfdf259b422e9f962c0
-    ddrssd                38b2371eec46f5dd358d99b22c56d462e34ed8c227ad1b372f9eac042cac6677
+    sata-ssd-southbridge  c07d2f45a60a0cdfafde3e9c9a8673c9779c48b66e34f4b3216a894703013095
+    ddrssd                ce246c4099339bc5026b7ee02634f9fab3c566a868fd4f6f910c98dda08ba8ac
     drambus               eff96ef2b3786f1c1f7c4637b50ee9f38ee193e23f8404100ee7fafb914f0c6b
     ");
 }
