@@ -1,5 +1,6 @@
-//! What a request costs: run it under callgrind with two numbers of requests; the difference of the counts over the
-//! difference of the requests is the cost of one, start-up dropped. `bench/dram.sh` does that.
+//! What a request costs: run it under `valgrind --tool=callgrind --toggle-collect='*measured*'` with two numbers of
+//! requests; the difference of the counts over the difference of the requests is the cost of one, that of the loop which
+//! submits it included, and that of making it up not. `bench/dram.sh` does that.
 //!
 //! ```text
 //! bench PRESET PATTERN REQUESTS
@@ -35,46 +36,46 @@ fn next(pattern: Pattern, id: u64, bytes: u64, rng: &mut Rng) -> Request {
     }
 }
 
-/// Submits `requests` requests of a pattern to a channel, `outstanding` at a time; returns when the last is done.
-fn on_channel(config: &Config, pattern: Pattern, requests: u64, outstanding: u64) -> Time {
-    let mut channel = Channel::new(config).expect("a preset works");
-    let (bytes, mut rng) = (config.bytes(), Streams::new(1).stream("bench"));
-    let (mut id, mut end) = (0, Time::ZERO);
-    let mut done: Vec<Completion> = Vec::new();
-    while id < outstanding.min(requests) {
-        channel.submit(end, next(pattern, id, bytes, &mut rng));
-        id += 1;
+/// Submits the requests to a channel, `outstanding` at a time; returns when the last is done.
+#[inline(never)]
+fn measured_channel(channel: &mut Channel, requests: &[Request], outstanding: usize) -> Time {
+    let (mut next, mut end) = (outstanding.min(requests.len()), Time::ZERO);
+    let mut done: Vec<Completion> = Vec::with_capacity(outstanding);
+    for request in &requests[..next] {
+        channel.submit(end, *request);
     }
     while let Some(now) = channel.next_event() {
         channel.advance(now, &mut done);
-        for _ in done.drain(..) {
+        let ended = done.len();
+        done.clear();
+        for _ in 0..ended {
             end = now;
-            if id < requests {
-                channel.submit(now, next(pattern, id, bytes, &mut rng));
-                id += 1;
+            if let Some(request) = requests.get(next) {
+                channel.submit(now, *request);
+                next += 1;
             }
         }
     }
     end
 }
 
-/// The same through two channels, spread by 256 bytes.
-fn on_memory(config: &Config, pattern: Pattern, requests: u64, outstanding: u64) -> Time {
-    let mut memory = Memory::interleaved(config, 2, 256).expect("a preset works");
-    let (bytes, mut rng) = (2 * config.bytes(), Streams::new(1).stream("bench"));
-    let (mut id, mut end) = (0, Time::ZERO);
-    let mut done: Vec<Completion> = Vec::new();
-    while id < outstanding.min(requests) {
-        memory.submit(end, next(pattern, id, bytes, &mut rng));
-        id += 1;
+/// The same through several channels.
+#[inline(never)]
+fn measured_memory(memory: &mut Memory, requests: &[Request], outstanding: usize) -> Time {
+    let (mut next, mut end) = (outstanding.min(requests.len()), Time::ZERO);
+    let mut done: Vec<Completion> = Vec::with_capacity(outstanding);
+    for request in &requests[..next] {
+        memory.submit(end, *request);
     }
     while let Some(now) = memory.next_event() {
         memory.advance(now, &mut done);
-        for _ in done.drain(..) {
+        let ended = done.len();
+        done.clear();
+        for _ in 0..ended {
             end = now;
-            if id < requests {
-                memory.submit(now, next(pattern, id, bytes, &mut rng));
-                id += 1;
+            if let Some(request) = requests.get(next) {
+                memory.submit(now, *request);
+                next += 1;
             }
         }
     }
@@ -100,16 +101,27 @@ fn main() {
         std::process::exit(2);
     };
     let config = Config::new(device);
-    let (end, bytes) = match pattern.as_str() {
-        "chase" => (on_channel(&config, Pattern::Random, requests, 1), 64),
-        "random" => (on_channel(&config, Pattern::Random, requests, 64), 64),
-        "sequential" => (on_channel(&config, Pattern::Sequential, requests, 64), 64),
-        "mixed" => (on_channel(&config, Pattern::Mixed, requests, 64), 64),
-        "dma" => (on_memory(&config, Pattern::Large, requests, 8), 4096),
-        other => {
-            eprintln!("found the pattern \"{other}\", {usage}");
-            std::process::exit(2);
-        }
+    let run = match pattern.as_str() {
+        "chase" => Some((Pattern::Random, 1)),
+        "random" => Some((Pattern::Random, 64)),
+        "sequential" => Some((Pattern::Sequential, 64)),
+        "mixed" => Some((Pattern::Mixed, 64)),
+        "dma" => Some((Pattern::Large, 8)),
+        _ => None,
     };
-    println!("{requests} requests in {end}: {:.3} GB/s", (requests * bytes) as f64 / end.ps() as f64 * 1000.0);
+    let Some((pattern, outstanding)) = run else {
+        eprintln!("found the pattern \"{pattern}\", {usage}");
+        std::process::exit(2);
+    };
+    let mut rng = Streams::new(1).stream("bench");
+    let requests: Vec<Request> = (0..requests).map(|id| next(pattern, id, config.bytes(), &mut rng)).collect();
+    let end = if matches!(pattern, Pattern::Large) {
+        let mut memory = Memory::interleaved(&config, 2, 256).expect("a preset works");
+        measured_memory(&mut memory, &requests, outstanding)
+    } else {
+        let mut channel = Channel::new(&config).expect("a preset works");
+        measured_channel(&mut channel, &requests, outstanding)
+    };
+    let bytes: u64 = requests.iter().map(|request| u64::from(request.bytes)).sum();
+    println!("{} requests in {end}: {:.3} GB/s", requests.len(), bytes as f64 / end.ps() as f64 * 1000.0);
 }

@@ -5,16 +5,16 @@
 use sim::Time;
 
 use crate::bank::CLOSED;
+use crate::board::{RANKS, class};
 use crate::channel::{Channel, NEVER, Transfer};
 use crate::command::CommandKind;
 use crate::rank::State;
 use crate::request::{Completion, Kind, Request};
-use crate::select::class;
 
 /// A lone read, and when its commands come if it stays alone.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Default)]
 pub(crate) struct Alone {
-    request: Request,
+    id: u64,
     submitted: Time,
     arrival: u64,
     group: u32,
@@ -22,6 +22,7 @@ pub(crate) struct Alone {
     bank: u32,
     row: u32,
     column: u32,
+    port: u8,
     /// [`NEVER`] where the bank need not be closed, or opened.
     precharge: u64,
     activate: u64,
@@ -31,11 +32,11 @@ pub(crate) struct Alone {
 }
 
 impl Channel {
-    /// Takes a request of one burst as a lone read, if it is one, nothing else needs its rank meanwhile, and no policy would
-    /// do more than its commands.
+    /// Takes a read of one burst, beside which there is no work, as a lone one, if nothing else needs its rank meanwhile and
+    /// no policy would do more than its commands.
     #[inline(always)]
     pub(crate) fn take_alone(&mut self, now: Time, arrival: u64, request: &Request, group: u32, first: u64) -> bool {
-        if request.kind != Kind::Read || self.has_work() || !self.settings.plain_page || self.direction != Kind::Read {
+        if !self.settings.plain_page || self.direction != Kind::Read {
             return false;
         }
         let place = self.regions[group as usize].layout.place(first);
@@ -45,7 +46,7 @@ impl Channel {
             return false;
         }
         let t = &self.config.device.timing;
-        let (board, bank) = (&self.boards[rank], self.bank(rank, number));
+        let (board, bank) = (&self.boards[rank % RANKS], self.bank(rank, number));
         let allows = |class| board.allows(place.group as usize, class);
         let mut floor = self.floor.max(arrival);
         let (mut precharge, mut activate, mut ready) = (NEVER, NEVER, bank.next_column);
@@ -65,12 +66,22 @@ impl Channel {
             return false;
         }
         let end = self.clock.time(read + self.gaps.to_end[0]) + self.settings.latency;
-        let (rank, bank) = (place.rank, number as u32);
-        let (row, column) = (place.row, place.column);
-        let request = *request;
-        let alone =
-            Alone { request, submitted: now, arrival, group, rank, bank, row, column, precharge, activate, read, end };
-        self.alone = Some(alone);
+        self.is_alone = true;
+        self.alone = Alone {
+            id: request.id,
+            submitted: now,
+            arrival,
+            group,
+            rank: place.rank,
+            bank: number as u32,
+            row: place.row,
+            column: place.column,
+            port: request.port,
+            precharge,
+            activate,
+            read,
+            end,
+        };
         self.enter_next = arrival + 1;
         self.next_port = request.port as usize + 1;
         self.now = arrival;
@@ -80,21 +91,22 @@ impl Channel {
 
     /// Time has come to `cycle`, or something else is to come after it: the lone read goes its way.
     pub(crate) fn settle_alone(&mut self, cycle: u64) {
-        let Some(alone) = self.alone.take() else { return };
-        if cycle >= alone.read {
-            let completion = self.serve_alone(&alone);
+        if cycle >= self.alone.read {
+            let completion = self.serve_alone();
             self.done.push_back(completion);
         } else {
-            self.queue_alone(&alone);
+            self.queue_alone();
         }
     }
 
     /// It is not alone any more: it takes its place in the queue.
     #[cold]
     #[inline(never)]
-    fn queue_alone(&mut self, alone: &Alone) {
+    fn queue_alone(&mut self) {
+        self.is_alone = false;
+        let alone = self.alone;
         let transfer = Transfer {
-            request: alone.request,
+            request: Request { id: alone.id, port: alone.port, ..Request::default() },
             submitted: alone.submitted,
             arrival: alone.arrival,
             burst: 0,
@@ -107,32 +119,34 @@ impl Channel {
         self.stats.steps += 1;
         self.floor = self.floor.max(alone.arrival);
         let (rank, bank) = (alone.rank as usize, alone.bank as usize);
-        self.queue_up(alone.arrival, Kind::Read, rank, bank, alone.row, alone.column, number);
+        self.queue_up(alone.arrival, Kind::Read, rank, bank, alone.row, alone.column as u16, number);
         self.consider(rank, bank);
         self.is_next_known = false;
     }
 
     /// Issues its commands.
     #[inline(always)]
-    pub(crate) fn serve_alone(&mut self, alone: &Alone) -> Completion {
-        let (rank, bank) = (alone.rank as usize, alone.bank as usize);
+    pub(crate) fn serve_alone(&mut self) -> Completion {
+        self.is_alone = false;
+        let Alone { id, port, rank, bank, row, column, precharge, activate, read, end, submitted, group, .. } =
+            self.alone;
+        let (rank, bank) = (rank as usize, bank as usize);
         self.stats.steps += 2;
-        if alone.activate != NEVER {
-            if alone.precharge != NEVER {
+        if activate != NEVER {
+            if precharge != NEVER {
                 self.stats.conflicts += 1;
                 self.stats.steps += 1;
-                self.precharge(alone.precharge, rank, bank);
+                self.precharge(precharge, rank, bank);
             }
             self.stats.steps += 1;
-            self.activate(alone.activate, rank, bank, alone.row);
+            self.activate(activate, rank, bank, row);
         }
-        self.transfer_data(alone.read, Kind::Read, rank, bank);
-        let Request { id, port, .. } = alone.request;
-        self.note(alone.read, CommandKind::Read, rank, bank, (alone.row, alone.column), id);
-        self.now = alone.read;
+        self.transfer_data(read, Kind::Read, rank, bank);
+        self.note(read, CommandKind::Read, rank, bank, (row, column), id);
+        self.now = read;
         self.is_next_known = false;
-        self.port_stats[port as usize].note(Kind::Read, alone.end - alone.submitted);
-        let rank_kind = self.regions[alone.group as usize].kind;
-        Completion { id, port, kind: Kind::Read, rank_kind, submitted: alone.submitted, at: alone.end }
+        self.port_stats[port as usize].note(Kind::Read, end - submitted);
+        let rank_kind = self.regions[group as usize].kind;
+        Completion { id, port, kind: Kind::Read, rank_kind, submitted, at: end }
     }
 }

@@ -11,17 +11,20 @@ use sim::Time;
 
 use crate::alone::Alone;
 use crate::bank::{Bank, Gaps};
+use crate::board::{Board, Choice, RANKS};
 use crate::clock::Clock;
 use crate::command::{Command, CommandKind, Log};
 use crate::config::{Config, ConfigError, PagePolicy};
 use crate::layout::Layout;
 use crate::power::{EnergyByUse, RankActivity};
 use crate::queue::Queues;
-use crate::rank::Rank;
+use crate::rank::{Rank, RankTable};
 use crate::request::{Completion, Kind, RankKind, Request};
-use crate::select::{Board, Choice, Do};
+use crate::select::Do;
 use crate::stats::{ChannelStats, PortStats};
 
+/// No transfer.
+const NO_TRANSFER: u32 = u32::MAX;
 /// Later than any command.
 pub(crate) const NEVER: u64 = u64::MAX;
 
@@ -84,12 +87,13 @@ pub struct Channel {
     pub(crate) gaps: Gaps,
     pub(crate) settings: Settings,
     pub(crate) regions: Vec<Region>,
-    pub(crate) ranks: Vec<Rank>,
+    pub(crate) ranks: RankTable,
     /// Of each rank what its banks would do next, and when it allows that.
-    pub(crate) boards: Vec<Board>,
+    pub(crate) boards: Box<[Board; RANKS]>,
     pub(crate) queues: Queues,
     pub(crate) transfers: Vec<Transfer>,
-    pub(crate) free_transfers: Vec<u32>,
+    /// One that is free, or [`NO_TRANSFER`]; each names the next in `to_enter`.
+    pub(crate) free_transfer: u32,
     /// Of each port what has not entered the queues yet.
     pub(crate) ports: Vec<VecDeque<u32>>,
     /// Requests in them, and how many of these are writes.
@@ -120,7 +124,8 @@ pub struct Channel {
     /// Before this no rank needs anything but service.
     pub(crate) house_at: u64,
     /// The only request, while it is that.
-    pub(crate) alone: Option<Alone>,
+    pub(crate) alone: Alone,
+    pub(crate) is_alone: bool,
     pub(crate) done: VecDeque<Completion>,
     pub(crate) port_stats: Vec<PortStats>,
     pub(crate) stats: ChannelStats,
@@ -182,12 +187,12 @@ impl Channel {
             clock,
             gaps,
             regions,
-            boards: vec![Board::EMPTY; ranks.len()],
-            ranks,
+            boards: Box::new([const { Board::EMPTY }; RANKS]),
+            ranks: RankTable::new(ranks),
+            queues: Queues::new(config.read_queue, config.write_queue, settings.age_max),
             settings,
-            queues: Queues::new(config.read_queue, config.write_queue),
             transfers: Vec::new(),
-            free_transfers: Vec::new(),
+            free_transfer: NO_TRANSFER,
             ports: vec![VecDeque::new(); config.ports as usize],
             waiting: 0,
             waiting_writes: 0,
@@ -204,7 +209,8 @@ impl Channel {
             is_next_known: false,
             next_house: Do::Block { rank: 0 },
             house_at: 0,
-            alone: None,
+            alone: Alone::default(),
+            is_alone: false,
             done: VecDeque::new(),
             port_stats: vec![PortStats::default(); config.ports as usize],
             stats: ChannelStats::default(),
@@ -225,12 +231,13 @@ impl Channel {
     #[inline]
     pub fn submit(&mut self, now: Time, request: Request) {
         let arrival = self.clock.at_or_after(now);
-        if arrival > 0 && (self.alone.is_some() || self.has_work() || self.house_at < arrival) {
+        if arrival > 0 && !self.stands_still_before(arrival) {
             self.run(arrival - 1);
         }
         let arrival = arrival.max(self.now);
         let (group, bursts, burst) = self.locate(&request);
-        if bursts == 1 && self.take_alone(now, arrival, &request, group, burst) {
+        let lone = bursts == 1 && request.kind == Kind::Read && !self.is_alone && !self.has_work();
+        if lone && self.take_alone(now, arrival, &request, group, burst) {
             return;
         }
         let posts = u32::from(request.kind == Kind::Write);
@@ -245,24 +252,40 @@ impl Channel {
             self.enter_at = self.enter_at.min(arrival.max(self.enter_next));
             // A first burst enters at once: no command before the arrival is left that could come between.
             if self.enter_at == arrival {
-                self.enter(arrival);
+                self.enter_now();
             }
         }
+    }
+
+    /// Whether nothing is left to do before `cycle`, as far as can be told at once.
+    #[inline(always)]
+    fn stands_still_before(&self, cycle: u64) -> bool {
+        if self.is_alone {
+            false
+        } else if self.has_work() {
+            self.is_next_known && self.next.cycle >= cycle && self.enter_at >= cycle
+        } else {
+            self.house_at >= cycle
+        }
+    }
+
+    #[inline(never)]
+    fn enter_now(&mut self) {
+        self.enter(self.enter_at);
     }
 
     /// Gives a transfer its number.
     #[inline(always)]
     pub(crate) fn keep_transfer(&mut self, transfer: Transfer) -> u32 {
-        match self.free_transfers.pop() {
-            Some(number) => {
-                self.transfers[number as usize] = transfer;
-                number
-            }
-            None => {
-                self.transfers.push(transfer);
-                self.transfers.len() as u32 - 1
-            }
+        let number = self.free_transfer;
+        if number == NO_TRANSFER {
+            self.transfers.push(transfer);
+            return self.transfers.len() as u32 - 1;
         }
+        let place = &mut self.transfers[number as usize];
+        self.free_transfer = place.to_enter;
+        *place = transfer;
+        number
     }
 
     /// The group of ranks, the number of bursts and the first of them within the group.
@@ -296,8 +319,8 @@ impl Channel {
     #[inline]
     pub fn next_event(&mut self) -> Option<Time> {
         let done = self.done.front().map(|done| done.at);
-        if let Some(alone) = &self.alone {
-            return Some(done.map_or(alone.end, |done| done.min(alone.end)));
+        if self.is_alone {
+            return Some(done.map_or(self.alone.end, |done| done.min(self.alone.end)));
         }
         if !self.has_work() {
             return done;
@@ -316,10 +339,9 @@ impl Channel {
     /// Comes to `now`: does all that is due, and appends what is done to `completions`, in order of time.
     #[inline]
     pub fn advance(&mut self, now: Time, completions: &mut Vec<Completion>) {
-        if let Some(alone) = self.alone {
-            if alone.end <= now {
-                self.alone = None;
-                let completion = self.serve_alone(&alone);
+        if self.is_alone {
+            if self.alone.end <= now {
+                let completion = self.serve_alone();
                 if self.done.is_empty() {
                     completions.push(completion);
                     return;
@@ -346,7 +368,7 @@ impl Channel {
 
     /// Does what is due until `cycle`.
     pub(crate) fn run(&mut self, cycle: u64) {
-        if self.alone.is_some() {
+        if self.is_alone {
             self.settle_alone(cycle);
         }
         while self.has_work() {
@@ -368,21 +390,23 @@ impl Channel {
 
     #[inline(always)]
     pub(crate) fn bank(&self, rank: usize, bank: usize) -> &Bank {
-        &self.boards[rank].banks[bank % 64]
+        &self.boards[rank % RANKS].banks[bank % 64]
     }
 
     #[inline(always)]
     pub(crate) fn bank_mut(&mut self, rank: usize, bank: usize) -> &mut Bank {
-        &mut self.boards[rank].banks[bank % 64]
+        &mut self.boards[rank % RANKS].banks[bank % 64]
     }
 
     /// Notes that a request is done.
     #[inline(always)]
-    pub(crate) fn finish(&mut self, transfer: &Transfer, at: Time) {
+    pub(crate) fn finish(&mut self, number: u32, at: Time) {
+        let transfer = &self.transfers[number as usize];
         let Request { id, port, kind, .. } = transfer.request;
         let rank_kind = self.regions[transfer.group as usize].kind;
-        self.port_stats[port as usize].note(kind, at - transfer.submitted);
-        let completion = Completion { id, port, kind, rank_kind, submitted: transfer.submitted, at };
+        let submitted = transfer.submitted;
+        self.port_stats[port as usize].note(kind, at - submitted);
+        let completion = Completion { id, port, kind, rank_kind, submitted, at };
         // Data come through one bus, so that it is nearly always the last.
         match self.done.back() {
             Some(last) if last.at > at => {

@@ -2,6 +2,7 @@
 
 use sim::Time;
 
+use crate::board::RANKS;
 use crate::device::Device;
 use crate::layout::Order;
 use crate::request::RankKind;
@@ -141,7 +142,7 @@ impl Config {
         if self.ranks.is_empty() || !self.ranks.iter().all(|group| group.count.is_power_of_two()) {
             return wrong("ranks", &self.ranks, "one group or more, each of a power of two");
         }
-        if self.rank_count() > 16 {
+        if self.rank_count() > RANKS {
             return wrong("ranks", &self.rank_count(), "at most 16");
         }
         if !(1..=16).contains(&self.ports) {

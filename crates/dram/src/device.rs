@@ -8,9 +8,9 @@ use std::collections::BTreeMap;
 
 use toml::{Table, Value};
 
+use crate::board::Board;
 use crate::clock::Clock;
 use crate::power::Rail;
-use crate::select::Board;
 use crate::timing::Timing;
 
 /// The presets' names and files.
@@ -150,6 +150,9 @@ impl Device {
         if self.row_bytes < self.burst_bytes() {
             return Err(self.mistake("row_bytes", self.row_bytes, "at least a burst"));
         }
+        if self.row_bytes / self.burst_bytes() > 1 << 16 {
+            return Err(self.mistake("row_bytes", self.row_bytes, "at most 65536 bursts"));
+        }
         if self.timing.ccd_s < self.burst_clocks() {
             return Err(self.mistake("tCCD_S", self.timing.ccd_s, "at least the clocks of a burst"));
         }
@@ -212,7 +215,8 @@ impl Keys {
     fn gather(mut table: Table) -> Result<Keys, DeviceError> {
         let name = match table.remove("name") {
             Some(Value::String(name)) => name,
-            other => return Err(DeviceError(format!("name: found {other:?}, expected a text"))),
+            Some(other) => return Err(DeviceError(format!("name: found {other}, expected a text"))),
+            None => return Err(DeviceError("the key name is missing".to_owned())),
         };
         let (mut values, mut basis) = (BTreeMap::new(), BTreeMap::new());
         for (section, reason) in [("given", "source"), ("assumed", "why")] {
@@ -314,12 +318,11 @@ impl Keys {
             let file = self.name.clone();
             let mut read = |key: &str, unit: &str, scale: f64| {
                 let found = table.remove(key);
+                let shown = found.as_ref().map_or_else(|| "nothing".to_owned(), Value::to_string);
                 let amount = found.as_ref().and_then(Value::as_str).and_then(|text| text.strip_suffix(unit));
                 match amount.and_then(|number| number.trim().parse::<f64>().ok()) {
                     Some(amount) if (0.0..1e6).contains(&amount) => Ok((amount * scale).round() as u64),
-                    _ => {
-                        Err(DeviceError(format!("{file}: {name}.{key}: found {found:?}, expected a number of {unit}")))
-                    }
+                    _ => Err(DeviceError(format!("{file}: {name}.{key}: found {shown}, expected a number of {unit}"))),
                 }
             };
             rails.push(Rail::read(&name, &mut read)?);

@@ -2,6 +2,7 @@
 
 use sim::Time;
 
+use crate::board::RANKS;
 use crate::channel::{Channel, NEVER};
 use crate::layout::Place;
 use crate::queue::{NONE, burst};
@@ -10,7 +11,7 @@ use crate::request::{Ack, Kind, Request};
 
 impl Channel {
     /// Lets one burst enter at `cycle`, if any can.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn enter(&mut self, cycle: u64) {
         let ports = self.ports.len();
         let mut port = self.next_port;
@@ -65,7 +66,7 @@ impl Channel {
             let end = self.clock.time(cycle + 1) + self.settings.latency;
             self.served_one(number, end);
         } else {
-            self.queue_up(cycle, kind, rank, bank, place.row, place.column, number);
+            self.queue_up(cycle, kind, rank, bank, place.row, place.column as u16, number);
             self.rethink(kind, rank, bank, cycle);
         }
         true
@@ -85,9 +86,8 @@ impl Channel {
             self.waiting -= 1;
             self.waiting_writes -= u32::from(kind == Kind::Write);
             if kind == Kind::Write && ack == Ack::Accepted {
-                let transfer = self.transfers[number as usize];
-                let at = self.clock.time(cycle).max(transfer.submitted);
-                self.finish(&transfer, at);
+                let at = self.clock.time(cycle).max(self.transfers[number as usize].submitted);
+                self.finish(number, at);
             }
         }
     }
@@ -102,11 +102,11 @@ impl Channel {
         rank: usize,
         bank: usize,
         row: u32,
-        column: u32,
+        column: u16,
         transfer: u32,
     ) {
         let entry = self.queues.push(kind, burst(cycle, rank, bank, row, column, transfer));
-        self.boards[rank].banks[bank % 64].append(&mut self.queues, kind, entry);
+        self.boards[rank % RANKS].banks[bank % 64].append(&mut self.queues, kind, entry);
         let waiter = &mut self.ranks[rank];
         waiter.demand += 1;
         waiter.waiting[kind as usize] |= 1 << bank;
@@ -122,7 +122,7 @@ impl Channel {
         let mut entry = self.bank(rank, bank).head[kind as usize];
         while entry != NONE {
             let waits = self.queues.get(entry);
-            if waits.row == place.row && waits.column == place.column {
+            if waits.row == place.row && u32::from(waits.column) == place.column {
                 return true;
             }
             entry = waits.next;
@@ -137,10 +137,11 @@ impl Channel {
         transfer.end = transfer.end.max(end);
         transfer.to_serve -= 1;
         if transfer.to_serve == 0 {
-            self.free_transfers.push(number);
+            // Free from here on: it names the free one before it.
+            transfer.to_enter = std::mem::replace(&mut self.free_transfer, number);
             if transfer.request.kind == Kind::Read || transfer.request.ack == Ack::Written {
-                let transfer = *transfer;
-                self.finish(&transfer, transfer.end);
+                let at = transfer.end;
+                self.finish(number, at);
             }
         }
     }

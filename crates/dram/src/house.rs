@@ -2,11 +2,12 @@
 //! which is caught up with when it is over.
 
 use crate::bank::Bank;
+use crate::board::{Choice, RANKS, class};
 use crate::channel::{Channel, NEVER};
 use crate::command::CommandKind;
 use crate::queue::NONE;
 use crate::rank::{Rank, State};
-use crate::select::{Choice, Do, class};
+use crate::select::Do;
 
 /// Something to do at a cycle.
 #[derive(Clone, Copy)]
@@ -99,12 +100,12 @@ impl Channel {
             return command(cycle.max(closed), kind, number);
         }
         let allowed = banks.iter().map(|bank| bank.next_precharge).max().unwrap_or(0);
-        let limit = self.boards[number].allows(0, class::PRECHARGE);
+        let limit = self.boards[number % RANKS].allows(0, class::PRECHARGE);
         command(cycle.max(allowed).max(limit), CommandKind::PrechargeAll, number)
     }
 
     fn banks_of(&self, rank: usize) -> &[Bank] {
-        &self.boards[rank].banks[..self.settings.banks]
+        &self.boards[rank % RANKS].banks[..self.settings.banks]
     }
 
     /// From when on nothing is under way in a rank: no burst, no write recovery, no precharge, no refresh.
@@ -126,7 +127,7 @@ impl Channel {
             if bank.hit != [NONE; 2] {
                 continue;
             }
-            let limit = self.boards[number].allows(0, class::PRECHARGE);
+            let limit = self.boards[number % RANKS].allows(0, class::PRECHARGE);
             let stale = bank.used + self.settings.close_after;
             let cycle = stale.max(floor).max(bank.next_precharge).max(limit);
             let what = Do::House { kind: CommandKind::Precharge, rank: number as u8, bank: in_rank as u8 };
@@ -156,15 +157,23 @@ impl Channel {
     fn skip(&mut self, until: u64) {
         let interval = u64::from(self.config.device.timing.refi);
         loop {
-            // Nothing is under way just before the next refresh is due.
             let next_due = self.ranks.iter().map(refresh_due).min().unwrap_or(NEVER);
-            if next_due == NEVER || next_due.saturating_add(3 * interval) > until {
+            if next_due == NEVER || next_due.max(self.now).saturating_add(3 * interval) > until {
                 return;
             }
+            let steps = self.stats.steps;
+            if next_due <= self.now {
+                // Refreshes are owed: they come first.
+                self.idle_until(self.now + interval);
+                assert!(self.stats.steps > steps, "a refresh is owed and does not come");
+                continue;
+            }
+            // Nothing is under way just before the next refresh is due.
             let (from, to) = (next_due - 1, next_due - 1 + interval);
             self.idle_until(from);
             let (before, quiet) = (self.shapes(from), self.is_quiet(from));
             self.idle_until(to);
+            assert!(self.stats.steps > steps, "a refresh is due and does not come");
             let quiet = quiet && self.is_quiet(to);
             let change = self.ranks.iter().map(|rank| self.next_change(rank, to)).min().unwrap_or(NEVER);
             let times = (until.min(change) - to) / interval;
@@ -189,7 +198,7 @@ impl Channel {
             }
             self.perform();
         }
-        for rank in &mut self.ranks {
+        for rank in self.ranks.iter_mut() {
             rank.count(cycle);
         }
     }

@@ -35,6 +35,7 @@
 
 mod alone;
 mod bank;
+mod board;
 mod channel;
 mod checker;
 mod clock;

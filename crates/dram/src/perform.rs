@@ -1,12 +1,13 @@
 //! Commands, and what each changes.
 
 use crate::bank::CLOSED;
+use crate::board::{Choice, RANKS, class};
 use crate::channel::Channel;
 use crate::command::CommandKind;
 use crate::queue::NONE;
 use crate::rank::State;
 use crate::request::Kind;
-use crate::select::{Choice, Do, class};
+use crate::select::Do;
 
 #[inline(always)]
 pub(crate) fn raise(limit: &mut u64, to: u64) {
@@ -27,23 +28,23 @@ impl Channel {
             return;
         }
         let (rank, bank) = (self.next.place as usize >> 8, self.next.place as usize & 0xff);
-        let (class, entry) = self.candidate_of(rank, bank);
+        let (class, entry) = self.boards[rank % RANKS].candidate_of(bank);
         match class {
             class::READ => self.column(cycle, Kind::Read, rank, bank, entry),
             class::WRITE => self.column(cycle, Kind::Write, rank, bank, entry),
             class::ACTIVATE => {
                 self.activate(cycle, rank, bank, self.queues.get(entry).row);
-                self.boards[rank].banks[bank % 64].find_hits(&self.queues);
-                if self.boards[rank].prepares(bank) {
+                self.boards[rank % RANKS].banks[bank % 64].find_hits(&self.queues);
+                if self.boards[rank % RANKS].prepares(bank) {
                     self.consider(rank, bank);
                 } else {
-                    self.boards[rank].put_column(bank, self.direction);
+                    self.boards[rank % RANKS].put_column(bank, self.direction);
                 }
             }
             _ => {
                 self.stats.conflicts += 1;
                 self.precharge(cycle, rank, bank);
-                self.boards[rank].put_activate(bank);
+                self.boards[rank % RANKS].put_activate(bank);
             }
         }
     }
@@ -81,8 +82,8 @@ impl Channel {
         opened.activity.activates += 1;
         let fifth = opened.fifth_after(cycle + window);
         let group = number >> self.settings.group_shift;
-        self.boards[rank].hold(class::ACTIVATE, far.max(fifth));
-        self.boards[rank].hold_group(group, class::ACTIVATE, near);
+        self.boards[rank % RANKS].set(class::ACTIVATE, far.max(fifth));
+        self.boards[rank % RANKS].set_group(group, class::ACTIVATE, near);
         self.floor = cycle + slots;
         self.stats.activates += 1;
         self.house_at = self.house_at.min(cycle.saturating_add(self.settings.close_after));
@@ -100,7 +101,7 @@ impl Channel {
         self.close(cycle, rank, 1 << number);
         // Where precharges need no more than their slot, the command bus sees to the gap.
         if gap > slots {
-            self.boards[rank].hold(class::PRECHARGE, cycle + gap);
+            self.boards[rank % RANKS].hold(class::PRECHARGE, cycle + gap);
         }
         self.floor = cycle + slots;
         self.note(cycle, CommandKind::Precharge, rank, number, (0, 0), 0);
@@ -121,7 +122,7 @@ impl Channel {
     fn column(&mut self, cycle: u64, kind: Kind, rank: usize, number: usize, entry: u8) {
         let k = kind as usize;
         let waited = *self.queues.get(entry);
-        let bank = &mut self.boards[rank].banks[number % 64];
+        let bank = &mut self.boards[rank % RANKS].banks[number % 64];
         debug_assert_eq!(bank.row, waited.row, "a column command for another row");
         bank.take(&mut self.queues, kind, entry);
         let closes = self.settings.closed_page && bank.hit == [NONE; 2];
@@ -142,7 +143,7 @@ impl Channel {
                 (Kind::Write, true) => CommandKind::WritePrecharge,
             };
             let id = self.transfers[waited.transfer as usize].request.id;
-            self.note(cycle, command, rank, number, (waited.row, waited.column), id);
+            self.note(cycle, command, rank, number, (waited.row, u32::from(waited.column)), id);
         }
         if closes {
             self.close_by_itself(rank, number);
@@ -168,14 +169,21 @@ impl Channel {
         raise(&mut bank.next_precharge, recovered);
         let group = number >> self.settings.group_shift;
         let ([near_read, near_write], [far_read, far_write]) = (self.gaps.same_group[k], self.gaps.same_rank[k]);
-        let board = &mut self.boards[rank];
-        board.hold(class::READ, cycle + far_read);
-        board.hold(class::WRITE, cycle + far_write);
-        board.hold_group(group, class::READ, cycle + near_read);
-        board.hold_group(group, class::WRITE, cycle + near_write);
+        let board = &mut self.boards[rank % RANKS];
+        if kind == Kind::Read {
+            board.set(class::READ, cycle + far_read);
+            board.set_group(group, class::READ, cycle + near_read);
+            board.hold(class::WRITE, cycle + far_write);
+            board.hold_group(group, class::WRITE, cycle + near_write);
+        } else {
+            board.hold(class::READ, cycle + far_read);
+            board.hold_group(group, class::READ, cycle + near_read);
+            board.set(class::WRITE, cycle + far_write);
+            board.set_group(group, class::WRITE, cycle + near_write);
+        }
         if self.ranks.len() > 1 {
             let [read, write] = self.gaps.other_rank[k];
-            for (other, board) in self.boards.iter_mut().enumerate() {
+            for (other, board) in self.boards[..self.ranks.len()].iter_mut().enumerate() {
                 if other != rank {
                     board.hold(class::READ, cycle + read);
                     board.hold(class::WRITE, cycle + write);
@@ -227,7 +235,7 @@ impl Channel {
             CommandKind::PrechargeAll => {
                 chosen.count(cycle);
                 chosen.open = 0;
-                for bank in &mut self.boards[rank].banks[..self.settings.banks] {
+                for bank in &mut self.boards[rank % RANKS].banks[..self.settings.banks] {
                     bank.row = CLOSED;
                     bank.hit = [NONE; 2];
                     raise(&mut bank.next_activate, cycle + u64::from(t.rpab));
@@ -265,7 +273,7 @@ impl Channel {
         }
         raise(&mut chosen.ready, ready);
         for class in [class::READ, class::WRITE, class::ACTIVATE, class::PRECHARGE] {
-            self.boards[rank].hold(class, ready);
+            self.boards[rank % RANKS].hold(class, ready);
         }
         self.floor = cycle + u64::from(t.precharge_slots);
         self.consider_all(rank);

@@ -16,55 +16,45 @@ pub(crate) struct Entry {
     /// The cycle it entered in.
     pub(crate) arrival: u64,
     pub(crate) row: u32,
-    pub(crate) column: u32,
     /// Place of its transfer.
     pub(crate) transfer: u32,
+    pub(crate) column: u16,
     pub(crate) rank: u8,
     /// The bank, numbered within its rank.
     pub(crate) bank: u8,
     /// The next of its kind for the same bank.
     pub(crate) next: u8,
-    older: u8,
-    younger: u8,
 }
 
-const EMPTY: Entry = Entry {
-    order: 0,
-    arrival: 0,
-    row: 0,
-    column: 0,
-    transfer: 0,
-    rank: 0,
-    bank: 0,
-    next: NONE,
-    older: NONE,
-    younger: NONE,
-};
+const EMPTY: Entry = Entry { order: 0, arrival: 0, row: 0, transfer: 0, column: 0, rank: 0, bank: 0, next: NONE };
 
-/// Ends of the list of all bursts of a kind.
+/// The places of one queue.
 #[derive(Clone, Copy)]
-struct Ends {
-    oldest: u8,
-    youngest: u8,
+struct Places {
+    all: u64,
     /// A bit for each free place.
     free: u64,
     length: u32,
+    /// No burst is overdue before this: the oldest at some time entered so long ago.
+    overdue_at: u64,
 }
 
 /// Both queues.
 pub(crate) struct Queues {
     entries: Box<[Entry; ALL]>,
-    ends: [Ends; 2],
+    places: [Places; 2],
     order: u64,
+    age_max: u64,
 }
 
 impl Queues {
-    pub(crate) fn new(reads: u32, writes: u32) -> Queues {
-        let ends = |places: u32| {
-            assert!((1..=64).contains(&places), "a queue of {places}");
-            Ends { oldest: NONE, youngest: NONE, free: u64::MAX >> (64 - places), length: 0 }
+    pub(crate) fn new(reads: u32, writes: u32, age_max: u64) -> Queues {
+        let places = |count: u32| {
+            assert!((1..=64).contains(&count), "a queue of {count}");
+            let all = u64::MAX >> (64 - count);
+            Places { all, free: all, length: 0, overdue_at: u64::MAX }
         };
-        Queues { entries: Box::new([EMPTY; ALL]), ends: [ends(reads), ends(writes)], order: 0 }
+        Queues { entries: Box::new([EMPTY; ALL]), places: [places(reads), places(writes)], order: 0, age_max }
     }
 
     #[inline(always)]
@@ -81,36 +71,50 @@ impl Queues {
 
     #[inline(always)]
     pub(crate) fn has_room(&self, kind: Kind) -> bool {
-        self.ends[kind as usize].free != 0
+        self.places[kind as usize].free != 0
     }
 
     #[inline(always)]
     pub(crate) fn length(&self, kind: Kind) -> u32 {
-        self.ends[kind as usize].length
+        self.places[kind as usize].length
     }
 
-    /// The one that has waited longest, or [`NONE`].
+    /// Whether a burst will have waited for too long by `cycle`.
     #[inline(always)]
-    pub(crate) fn oldest(&self, kind: Kind) -> u8 {
-        self.ends[kind as usize].oldest
+    pub(crate) fn is_overdue(&mut self, kind: Kind, cycle: u64) -> bool {
+        cycle >= self.places[kind as usize].overdue_at && self.is_oldest_overdue(kind, cycle)
     }
 
-    /// Puts a burst into a free place. Its order and its links are set here.
+    /// The one found to be the oldest may be gone: who is it now?
+    #[cold]
+    #[inline(never)]
+    fn is_oldest_overdue(&mut self, kind: Kind, cycle: u64) -> bool {
+        let oldest = self.oldest(kind);
+        let overdue_at = if oldest == NONE { u64::MAX } else { self.get(oldest).arrival + self.age_max };
+        self.places[kind as usize].overdue_at = overdue_at;
+        cycle >= overdue_at
+    }
+
+    /// The one that has waited longest, or [`NONE`]. Looks at all.
+    pub(crate) fn oldest(&self, kind: Kind) -> u8 {
+        let Places { all, free, .. } = self.places[kind as usize];
+        let taken = (0..PLACES).filter(|place| (all & !free) >> place & 1 == 1);
+        let entries = taken.map(|place| (place + PLACES * kind as usize) as u8);
+        entries.min_by_key(|entry| self.get(*entry).order).unwrap_or(NONE)
+    }
+
+    /// Puts a burst into a free place. Its order is set here.
     #[inline(always)]
     pub(crate) fn push(&mut self, kind: Kind, entry: Entry) -> u8 {
-        let ends = &mut self.ends[kind as usize];
-        debug_assert!(ends.free != 0, "a full queue was asked for a place");
-        let at = (ends.free.trailing_zeros() as usize + PLACES * kind as usize) as u8;
-        ends.free &= ends.free - 1;
-        ends.length += 1;
-        let before = std::mem::replace(&mut ends.youngest, at);
-        if before == NONE {
-            ends.oldest = at;
-        } else {
-            self.entries[before as usize % ALL].younger = at;
+        let places = &mut self.places[kind as usize];
+        debug_assert!(places.free != 0, "a full queue was asked for a place");
+        let at = (places.free.trailing_zeros() as usize + PLACES * kind as usize) as u8;
+        places.free &= places.free - 1;
+        if places.length == 0 {
+            places.overdue_at = entry.arrival + self.age_max;
         }
-        self.entries[at as usize % ALL] =
-            Entry { order: self.order, next: NONE, older: before, younger: NONE, ..entry };
+        places.length += 1;
+        self.entries[at as usize % ALL] = Entry { order: self.order, next: NONE, ..entry };
         self.order += 1;
         at
     }
@@ -118,23 +122,14 @@ impl Queues {
     /// Gives a place back.
     #[inline(always)]
     pub(crate) fn remove(&mut self, kind: Kind, at: u8) {
-        let Entry { older, younger, .. } = *self.get(at);
-        let ends = &mut self.ends[kind as usize];
-        ends.free |= 1 << (at as usize % PLACES);
-        ends.length -= 1;
-        match older {
-            NONE => ends.oldest = younger,
-            older => self.entries[older as usize % ALL].younger = younger,
-        }
-        match younger {
-            NONE => self.ends[kind as usize].youngest = older,
-            younger => self.entries[younger as usize % ALL].older = older,
-        }
+        let places = &mut self.places[kind as usize];
+        places.free |= 1 << (at as usize % PLACES);
+        places.length -= 1;
     }
 }
 
-/// A burst without links, to be pushed.
+/// A burst to be pushed.
 #[inline(always)]
-pub(crate) fn burst(arrival: u64, rank: usize, bank: usize, row: u32, column: u32, transfer: u32) -> Entry {
+pub(crate) fn burst(arrival: u64, rank: usize, bank: usize, row: u32, column: u16, transfer: u32) -> Entry {
     Entry { arrival, row, column, transfer, rank: rank as u8, bank: bank as u8, ..EMPTY }
 }

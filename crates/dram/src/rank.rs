@@ -1,5 +1,8 @@
 //! Ranks: whether they are up, what waits for them, what they owe in refreshes and what they have done.
 
+use std::ops::{Deref, DerefMut, Index, IndexMut};
+
+use crate::board::RANKS;
 use crate::power::{PowerState, RankActivity};
 use crate::request::RankKind;
 
@@ -116,5 +119,53 @@ impl Rank {
         self.refresh_due += cycles;
         self.ready += cycles;
         self.counted += cycles;
+    }
+}
+
+/// The ranks of a channel: a slice of those there are. A single one is found without a check.
+pub(crate) struct RankTable {
+    all: Box<[Rank; RANKS]>,
+    count: usize,
+}
+
+impl RankTable {
+    pub(crate) fn new(ranks: Vec<Rank>) -> RankTable {
+        let count = ranks.len();
+        assert!((1..=RANKS).contains(&count), "{count} ranks");
+        let mut ranks = ranks.into_iter();
+        let absent = || Rank::new(RankKind::Buffer, false, u64::MAX);
+        RankTable { all: Box::new(std::array::from_fn(|_| ranks.next().unwrap_or_else(absent))), count }
+    }
+}
+
+impl Deref for RankTable {
+    type Target = [Rank];
+    #[inline(always)]
+    fn deref(&self) -> &[Rank] {
+        &self.all[..self.count]
+    }
+}
+
+impl DerefMut for RankTable {
+    #[inline(always)]
+    fn deref_mut(&mut self) -> &mut [Rank] {
+        &mut self.all[..self.count]
+    }
+}
+
+impl Index<usize> for RankTable {
+    type Output = Rank;
+    #[inline(always)]
+    fn index(&self, rank: usize) -> &Rank {
+        debug_assert!(rank < self.count, "rank {rank} of {}", self.count);
+        &self.all[rank % RANKS]
+    }
+}
+
+impl IndexMut<usize> for RankTable {
+    #[inline(always)]
+    fn index_mut(&mut self, rank: usize) -> &mut Rank {
+        debug_assert!(rank < self.count, "rank {rank} of {}", self.count);
+        &mut self.all[rank % RANKS]
     }
 }

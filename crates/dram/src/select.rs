@@ -4,172 +4,13 @@
 //! burst needs. Of all candidates the one comes next that may come earliest; of those a column command before others, and
 //! of those the oldest.
 
-use crate::bank::{Bank, CLOSED};
+use crate::bank::CLOSED;
+use crate::board::{Board, Candidate, Choice, LATER, PREPARING, RANKS, class};
 use crate::channel::{Channel, NEVER};
 use crate::command::CommandKind;
 use crate::queue::NONE;
 use crate::rank::Rank;
 use crate::request::Kind;
-
-/// Classes of commands that a rank and a bank group limit.
-pub(crate) mod class {
-    pub const READ: usize = 0;
-    pub const WRITE: usize = 1;
-    pub const ACTIVATE: usize = 2;
-    pub const PRECHARGE: usize = 3;
-}
-
-/// Keys of what is no column command, and of what prepares a bank for reads during a drain of writes.
-const LATER: u64 = 1 << 63;
-const PREPARING: u64 = LATER | 1 << 62;
-
-/// Banks of a rank at most, and bank groups times classes.
-const BANKS: usize = 64;
-const LIMITS: usize = 64;
-
-/// What a bank would do next.
-struct Candidate {
-    /// From when on its bank allows it.
-    ready: u64,
-    /// Column commands first, then by age.
-    key: u64,
-    class: usize,
-    entry: u8,
-}
-
-/// Of one rank the banks and their candidates, and from when on it allows commands. Of fixed sizes, so that no index needs a
-/// check.
-#[derive(Clone)]
-pub(crate) struct Board {
-    pub(crate) banks: [Bank; BANKS],
-    /// Of each bank its candidate, field by field; `limit` is the place of its limit.
-    ready: [u64; BANKS],
-    key: [u64; BANKS],
-    limit: [u8; BANKS],
-    entry: [u8; BANKS],
-    /// A bit for each bank whose candidate is an ACT, and a precharge.
-    activates: u64,
-    precharges: u64,
-    /// From when on the rank allows a command of each class; and each bank group, which stand four in a row.
-    of_rank: [u64; 4],
-    of_group: [u64; LIMITS],
-}
-
-impl Board {
-    pub(crate) const EMPTY: Board = Board {
-        banks: [Bank::IDLE; BANKS],
-        ready: [0; BANKS],
-        key: [0; BANKS],
-        limit: [0; BANKS],
-        entry: [NONE; BANKS],
-        activates: 0,
-        precharges: 0,
-        of_rank: [0; 4],
-        of_group: [0; LIMITS],
-    };
-    /// Bank groups that it has room for.
-    pub(crate) const GROUPS: usize = LIMITS / 4;
-
-    /// From when on a command of a class may come in a bank group.
-    #[inline(always)]
-    pub(crate) fn allows(&self, group: usize, class: usize) -> u64 {
-        self.of_rank[class % 4].max(self.of_group[(group * 4 + class) % LIMITS])
-    }
-
-    /// No command of a class before `cycle`.
-    #[inline(always)]
-    pub(crate) fn hold(&mut self, class: usize, cycle: u64) {
-        let limit = &mut self.of_rank[class % 4];
-        *limit = (*limit).max(cycle);
-    }
-
-    /// No command of a class in a bank group before `cycle`.
-    #[inline(always)]
-    pub(crate) fn hold_group(&mut self, group: usize, class: usize, cycle: u64) {
-        let limit = &mut self.of_group[(group * 4 + class) % LIMITS];
-        *limit = (*limit).max(cycle);
-    }
-
-    #[inline(always)]
-    fn put(&mut self, bank: usize, group: usize, candidate: Candidate) {
-        let at = bank % BANKS;
-        let Candidate { ready, key, class, entry } = candidate;
-        (self.ready[at], self.key[at], self.entry[at]) = (ready, key, entry);
-        self.limit[at] = (group * 4 + class) as u8;
-        self.put_class(at, class);
-    }
-
-    #[inline(always)]
-    fn put_class(&mut self, bank: usize, class: usize) {
-        let bit = 1 << bank;
-        self.activates &= !bit;
-        self.precharges &= !bit;
-        match class {
-            class::ACTIVATE => self.activates |= bit,
-            class::PRECHARGE => self.precharges |= bit,
-            _ => {}
-        }
-    }
-
-    /// A bank was closed for its candidate, which now is to open it.
-    #[inline(always)]
-    pub(crate) fn put_activate(&mut self, bank: usize) {
-        let at = bank % BANKS;
-        self.ready[at] = self.banks[at].next_activate;
-        self.limit[at] = self.limit[at] & !3 | class::ACTIVATE as u8;
-        self.activates |= 1 << at;
-        self.precharges &= !(1 << at);
-    }
-
-    /// A bank was opened for its candidate, which now is a column command.
-    #[inline(always)]
-    pub(crate) fn put_column(&mut self, bank: usize, kind: Kind) {
-        let at = bank % BANKS;
-        self.ready[at] = self.banks[at].next_column;
-        self.key[at] &= !LATER;
-        self.limit[at] = self.limit[at] & !3 | kind as u8;
-        self.activates &= !(1 << at);
-    }
-
-    /// Whether a bank's candidate prepares it.
-    #[inline(always)]
-    pub(crate) fn prepares(&self, bank: usize) -> bool {
-        self.key[bank % BANKS] & PREPARING == PREPARING
-    }
-
-    /// When a bank's candidate may come, but for the command bus.
-    #[inline(always)]
-    fn cycle(&self, bank: usize) -> u64 {
-        let limit = self.limit[bank % BANKS] as usize % LIMITS;
-        self.ready[bank % BANKS].max(self.of_group[limit]).max(self.of_rank[limit % 4])
-    }
-
-    /// The best candidate of `class` of `banks`, and of what was found so far, not before `floor`.
-    #[inline(always)]
-    fn best(&self, class: usize, mut banks: u64, floor: u64, rank: u32, best: Choice) -> Choice {
-        let Choice { mut cycle, mut key, mut place } = best;
-        // What holds for the whole rank need not be asked of each bank.
-        let floor = floor.max(self.of_rank[class % 4]);
-        if floor > cycle {
-            return best;
-        }
-        while banks != 0 {
-            let bank = banks.trailing_zeros() as usize % BANKS;
-            banks &= banks - 1;
-            let mut at = self.ready[bank];
-            if class != class::PRECHARGE {
-                at = at.max(self.of_group[self.limit[bank] as usize % LIMITS]);
-            }
-            if at <= cycle {
-                let (at, its) = (at.max(floor), self.key[bank]);
-                if at < cycle || its < key {
-                    (cycle, key, place) = (at, its, rank << 8 | bank as u32);
-                }
-            }
-        }
-        Choice { cycle, key, place }
-    }
-}
 
 /// What comes next beside candidates.
 #[derive(Clone, Copy)]
@@ -180,34 +21,7 @@ pub(crate) enum Do {
     Block { rank: u8 },
 }
 
-/// The next step, and its cycle: the candidate of a bank, or [`Choice::HOUSE`].
-#[derive(Clone, Copy)]
-pub(crate) struct Choice {
-    pub(crate) cycle: u64,
-    key: u64,
-    /// Of a candidate its rank, and in the low byte its bank.
-    pub(crate) place: u32,
-}
-
-impl Choice {
-    pub(crate) const NONE: Choice = Choice { cycle: NEVER, key: u64::MAX, place: 0 };
-    /// Place of what is no candidate.
-    pub(crate) const HOUSE: u32 = u32::MAX;
-
-    /// Something beside candidates, before all of them at the same cycle.
-    pub(crate) fn house(cycle: u64) -> Choice {
-        Choice { cycle, key: 0, place: Choice::HOUSE }
-    }
-}
-
 impl Channel {
-    /// The class of a bank's candidate, and the entry that it is for.
-    #[inline(always)]
-    pub(crate) fn candidate_of(&self, rank: usize, bank: usize) -> (usize, u8) {
-        let board = &self.boards[rank];
-        (board.limit[bank % BANKS] as usize % 4, board.entry[bank % BANKS])
-    }
-
     /// The cycle of the next step, which is then in `next`; [`NEVER`] where nothing is ahead.
     #[inline(never)]
     pub(crate) fn peek(&mut self) -> u64 {
@@ -221,7 +35,7 @@ impl Channel {
     pub(crate) fn choose(&mut self) {
         self.turn();
         let mut best = self.select();
-        if self.is_overdue(best.cycle) {
+        if self.queues.is_overdue(self.direction, best.cycle) {
             best = self.overdue(self.queues.oldest(self.direction)).unwrap_or(best);
         }
         if best.cycle >= self.house_at {
@@ -239,8 +53,7 @@ impl Channel {
             if writes == 0 {
                 return;
             }
-            let oldest = self.queues.get(self.queues.oldest(Kind::Write)).arrival;
-            let full = writes >= self.settings.write_high || oldest + self.settings.age_max <= self.floor;
+            let full = writes >= self.settings.write_high || self.queues.is_overdue(Kind::Write, self.floor);
             if reads == 0 || (full && self.served >= self.settings.turn_min) {
                 self.draining = full;
                 self.stats.turns += 1;
@@ -275,11 +88,11 @@ impl Channel {
     #[inline(always)]
     fn select(&self) -> Choice {
         // Most channels have one rank.
-        if let ([rank], [board]) = (&self.ranks[..], &self.boards[..]) {
-            return self.select_of(rank, board, 0, Choice::NONE);
+        if self.ranks.len() == 1 {
+            return self.select_of(&self.ranks[0], &self.boards[0], 0, Choice::NONE);
         }
         let mut best = Choice::NONE;
-        for (number, (rank, board)) in self.ranks.iter().zip(&self.boards).enumerate() {
+        for (number, (rank, board)) in self.ranks.iter().zip(self.boards.iter()).enumerate() {
             best = self.select_of(rank, board, number as u32, best);
         }
         best
@@ -301,16 +114,13 @@ impl Channel {
         board.best(class::ACTIVATE, banks & board.activates, floor, number, best)
     }
 
-    /// Whether the oldest will have waited for too long by `cycle`.
-    #[inline(always)]
-    fn is_overdue(&self, cycle: u64) -> bool {
-        let oldest = self.queues.oldest(self.direction);
-        oldest != NONE && cycle >= self.queues.get(oldest).arrival + self.settings.age_max
-    }
-
+    /// What the oldest needs.
     #[cold]
     #[inline(never)]
     fn overdue(&mut self, oldest: u8) -> Option<Choice> {
+        if oldest == NONE {
+            return None;
+        }
         let waits = self.queues.get(oldest);
         let (rank, bank) = (waits.rank as usize, waits.bank as usize);
         if !self.ranks[rank].serves() {
@@ -318,9 +128,9 @@ impl Channel {
         }
         // The oldest of all is first of its bank, so that only younger hits of the row could be before it.
         let candidate = self.candidate(rank, bank, self.bank(rank, bank).row == waits.row);
-        let (key, place) = (candidate.key, (rank << 8 | bank) as u32);
-        self.boards[rank].put(bank, bank >> self.settings.group_shift, candidate);
-        Some(Choice { cycle: self.boards[rank].cycle(bank).max(self.floor), key, place })
+        let board = &mut self.boards[rank % RANKS];
+        board.put(bank, bank >> self.settings.group_shift, candidate);
+        Some(board.choice(bank, self.floor, rank))
     }
 
     /// What a bank, for which something waits, would do next; with `hits` false, although its row serves some.
@@ -348,10 +158,10 @@ impl Channel {
         let heads = self.bank(rank, bank).head;
         if heads[self.direction as usize] != NONE {
             let candidate = self.candidate(rank, bank, true);
-            self.boards[rank].put(bank, bank >> self.settings.group_shift, candidate);
+            self.boards[rank % RANKS].put(bank, bank >> self.settings.group_shift, candidate);
         } else if self.direction == Kind::Write && heads[Kind::Read as usize] != NONE {
             let candidate = self.preparation(rank, bank);
-            self.boards[rank].put(bank, bank >> self.settings.group_shift, candidate);
+            self.boards[rank % RANKS].put(bank, bank >> self.settings.group_shift, candidate);
         }
     }
 
@@ -389,17 +199,13 @@ impl Channel {
         debug_assert!(self.next.cycle >= cycle, "a step was skipped");
         // It may turn the bus, or change what the chosen bank does.
         let turns = kind != self.direction || self.queues.length(kind) == 1 || kind == Kind::Write;
-        let place = (rank << 8 | bank) as u32;
-        let same = self.next.place == place || self.next.place == Choice::HOUSE;
-        if turns || same || self.is_overdue(self.next.cycle) {
+        let found = self.boards[rank % RANKS].choice(bank, self.floor, rank);
+        let same = self.next.place == found.place || self.next.place == Choice::HOUSE;
+        if turns || same || self.queues.is_overdue(self.direction, self.next.cycle) {
             self.is_next_known = false;
-        } else if self.ranks[rank].serves() {
-            // What may come when housekeeping is due was weighed with it.
-            let board = &self.boards[rank];
-            let (at, key) = (board.cycle(bank).max(self.floor), board.key[bank % BANKS]);
-            if at < self.next.cycle || (at == self.next.cycle && key < self.next.key) {
-                self.next = Choice { cycle: at, key, place };
-            }
+        } else if found.is_before(&self.next) && self.ranks[rank].serves() {
+            // Before what was chosen, it is before what housekeeping was weighed against it, too.
+            self.next = found;
         }
     }
 }

@@ -4,7 +4,11 @@
 
 mod support;
 
-use dram::{Ack, Channel, Checker, Command, Config, Device, Kind, PagePolicy, RankKind, Ranks, Request, Violation};
+use std::collections::BTreeMap;
+
+use dram::{
+    Ack, Channel, Checker, Command, CommandKind, Config, Device, Kind, PagePolicy, RankKind, Ranks, Request, Violation,
+};
 use sim::{Rng, Streams, Time};
 
 /// The policies that each preset is audited with, a share of the commands each.
@@ -71,8 +75,8 @@ impl Moods {
     }
 }
 
-/// Audits `commands` commands of a channel; returns what breaks a rule.
-fn audit(config: &Config, commands: u64, seed: u64) -> Vec<Violation> {
+/// Audits `commands` commands of a channel; returns what breaks a rule. Counts the commands by kind.
+fn audit(config: &Config, commands: u64, seed: u64, kinds: &mut BTreeMap<CommandKind, u64>) -> Vec<Violation> {
     let config = Config { ports: 3, ..config.clone() };
     let mut channel = Channel::new(&config).expect("a channel");
     channel.keep_log();
@@ -99,6 +103,7 @@ fn audit(config: &Config, commands: u64, seed: u64) -> Vec<Violation> {
         open += 1;
         for command in channel.take_log() {
             checker.check(&command, &mut violations);
+            *kinds.entry(command.kind).or_default() += 1;
             seen += 1;
         }
         if !violations.is_empty() {
@@ -117,11 +122,14 @@ fn no_rule_is_broken_under_random_traffic() {
     for preset in Device::presets() {
         let device = Device::preset(preset).expect("a preset");
         let configs = configs(&device);
+        let mut kinds = BTreeMap::new();
         for (number, config) in configs.iter().enumerate() {
-            let violations = audit(config, commands() / configs.len() as u64, number as u64);
+            let violations = audit(config, commands() / configs.len() as u64, number as u64, &mut kinds);
             assert_eq!(violations, [], "{preset}, policy {number}");
         }
-        println!("{preset}: {} commands", commands());
+        // All twelve kinds occur, so that no rule went without something to watch.
+        assert!(kinds.len() == 12 && kinds.values().all(|count| *count >= 5), "{preset}: {kinds:?}");
+        println!("{preset}: {kinds:?}");
     }
 }
 

@@ -16,6 +16,11 @@ fn config(preset: &str, ranks: u32, page: PagePolicy, small_queues: bool) -> Con
     config.ports = 2;
     config.power_down_after = Some(Time::from_ns(200));
     config.self_refresh_after = Some(Time::from_us(50));
+    // With small queues also owed refreshes, and no sleep that would end them.
+    if small_queues {
+        config.refresh_postpone = config.device.timing.refresh_postpone_max;
+        config.self_refresh_after = None;
+    }
     if small_queues {
         (config.read_queue, config.write_queue, config.write_high, config.write_low, config.turn_min) = (3, 4, 3, 1, 2);
     }
@@ -34,7 +39,7 @@ fn configs() -> impl Strategy<Value = Config> {
 type Ask = (u64, bool, u64, bool);
 
 fn asks(lines: u64) -> impl Strategy<Value = Vec<Ask>> {
-    let pause = prop_oneof![6 => Just(0u64), 3 => 0u64..40, 1 => 0u64..60_000];
+    let pause = prop_oneof![6 => Just(0u64), 3 => 0u64..40, 1 => 0u64..200_000];
     prop::collection::vec((pause, any::<bool>(), 0..lines, any::<bool>()), 1..300)
 }
 

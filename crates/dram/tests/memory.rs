@@ -1,0 +1,93 @@
+//! Several channels behind one address space, driven by an event queue as a machine does.
+
+use dram::{Completion, Config, Device, Kind, Memory, RankKind, Ranks, Region, Request, Wake};
+use sim::{EventQueue, Lane, Schedule, Time};
+
+struct World(EventQueue<Wake>);
+
+impl Schedule<Wake> for World {
+    fn at(&mut self, lane: Lane, when: Time, event: Wake) {
+        self.0.push(lane, when, event);
+    }
+}
+
+fn settle(memory: &mut Memory, world: &mut World) -> Vec<Completion> {
+    let mut done = Vec::new();
+    memory.arm(world);
+    while let Some((now, wake)) = world.0.pop() {
+        memory.handle(now, wake, world, &mut done);
+    }
+    done
+}
+
+#[test]
+fn a_large_request_uses_all_channels_and_is_done_once() {
+    let config = Config::new(Device::preset("DDR5-4800").expect("a preset"));
+    let took = [1u32, 2].map(|channels| {
+        let mut memory = Memory::interleaved(&config, channels, 256).expect("a memory");
+        let mut world = World(EventQueue::new(Memory::LANES));
+        memory.submit(Time::ZERO, Request { id: 9, bytes: 1 << 20, ..Request::default() });
+        let done = settle(&mut memory, &mut world);
+        assert_eq!(done.iter().map(|completion| completion.id).collect::<Vec<_>>(), [9]);
+        let bursts: u64 = memory.channels().iter().map(|channel| channel.stats().bursts[0]).sum();
+        assert_eq!(bursts, (1 << 20) / 64);
+        let stats = memory.port_stats(0);
+        assert_eq!((stats.requests, stats.bytes), ([1, 0], [1 << 20, 0]));
+        done[0].at
+    });
+    let ratio = took[0].ps() as f64 / took[1].ps() as f64;
+    assert!((1.95..2.05).contains(&ratio), "two subchannels are {ratio} times as fast");
+}
+
+#[test]
+fn events_come_in_order_and_stale_ones_do_no_harm() {
+    let config = Config { ports: 2, ..Config::new(Device::preset("LPDDR4X-4266").expect("a preset")) };
+    let mut memory = Memory::interleaved(&config, 4, 4096).expect("a memory");
+    let mut world = World(EventQueue::new(Memory::LANES));
+    let mut done = Vec::new();
+    for id in 0..500u64 {
+        let kind = if id % 5 == 0 { Kind::Write } else { Kind::Read };
+        let now = Time::from_ns(7 * id);
+        while let Some((now, wake)) = world.0.pop_until(now) {
+            memory.handle(now, wake, &mut world, &mut done);
+        }
+        let address = id * 0x9e37_79b9 % (1 << 30) / 64 * 64;
+        memory.submit(now, Request { id, kind, address, bytes: 64, port: (id % 2) as u8, ..Request::default() });
+        memory.arm(&mut world);
+    }
+    done.extend(settle(&mut memory, &mut world));
+    assert!(done.windows(2).all(|pair| pair[0].at <= pair[1].at), "in order of time");
+    let mut ids: Vec<u64> = done.iter().map(|completion| completion.id).collect();
+    ids.sort_unstable();
+    assert_eq!(ids, (0..500).collect::<Vec<_>>());
+    let requests = [0, 1].map(|port| memory.port_stats(port).requests.iter().sum::<u64>());
+    assert_eq!(requests, [250, 250]);
+    assert!(memory.energy(Time::from_ms(1)) > sim::Energy::ZERO);
+}
+
+/// `drambus` 7.2: DRAM spread over two channels by cache blocks, the storage device's buffer whole in a region of its own,
+/// behind the DRAM of the second channel.
+#[test]
+fn a_device_buffer_stays_out_of_the_interleaving() {
+    let device = Device::preset("LPDDR3-1200").expect("a preset");
+    let (dram, buffer) = (Ranks { kind: RankKind::Dram, count: 1 }, Ranks { kind: RankKind::Buffer, count: 1 });
+    let first = Config { ranks: vec![dram], ..Config::new(device.clone()) };
+    let second = Config { ranks: vec![dram, buffer], ..Config::new(device.clone()) };
+    let rank = device.rank_bytes();
+    let regions = vec![
+        Region { base: 0, bytes: 2 * rank, channels: vec![0, 1], granularity: 64, local: 0 },
+        Region { base: 1 << 40, bytes: 1 << 20, channels: vec![1], granularity: 4096, local: rank },
+    ];
+    let mut memory = Memory::new(&[first, second], regions).expect("a memory");
+    assert_eq!(memory.kind_at(0), Some(RankKind::Dram));
+    assert_eq!(memory.kind_at((1 << 40) + 77), Some(RankKind::Buffer));
+    assert_eq!(memory.kind_at(1 << 39), None);
+    let mut world = World(EventQueue::new(Memory::LANES));
+    memory.submit(Time::ZERO, Request { id: 1, address: 1 << 40, bytes: 4096, ..Request::default() });
+    memory.submit(Time::ZERO, Request { id: 2, address: 4096, bytes: 4096, ..Request::default() });
+    let done = settle(&mut memory, &mut world);
+    let of = |id| done.iter().find(|completion| completion.id == id).map(|completion| completion.rank_kind);
+    assert_eq!((of(1), of(2)), (Some(RankKind::Buffer), Some(RankKind::Dram)));
+    let bursts = |channel: usize| memory.channels()[channel].stats().bursts[0];
+    assert_eq!((bursts(0), bursts(1)), (64, 64 + 128), "the buffer's bursts are all on its channel");
+}
