@@ -9,103 +9,15 @@ use crate::compose::Parts;
 use crate::front::{self, Front};
 use crate::verify::Checker;
 
+#[path = "event.rs"]
+mod event;
 #[path = "power.rs"]
 mod power;
 #[path = "queue_tracks.rs"]
 mod queue_tracks;
+use event::{Event, Kind};
 pub use power::PowerCut;
 use queue_tracks::QueueTracks;
-
-/// What the machine waits for: what it is, and of what (a tag, a die, a queue and its command), in eight bytes.
-///
-/// The parts' own events are folded into one number, so that an event is moved and told from others in one step.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-struct Event {
-    kind: Kind,
-    of: u32,
-}
-
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-enum Kind {
-    /// The translation layer's timer.
-    #[default]
-    Timer,
-    Decoded,
-    Ended,
-    Reaped,
-    Array,
-    Transfer,
-    Wake,
-    Suspend,
-    FlashDecoded,
-    Fetched,
-    Listed,
-    Arrived,
-    Coalesced,
-    Doorbell,
-    Issued,
-    HostMemory,
-    Step,
-}
-
-/// Two halves of a word.
-#[inline(always)]
-const fn pair(high: u16, low: u16) -> u32 {
-    (high as u32) << 16 | low as u32
-}
-
-impl From<front::Event> for Event {
-    #[inline(always)]
-    fn from(event: front::Event) -> Event {
-        use device::Event as Device;
-        let (kind, of) = match event {
-            front::Event::Device(Device::Decoded(tag)) => (Kind::Decoded, u32::from(tag)),
-            front::Event::Device(Device::Ended(tag)) => (Kind::Ended, u32::from(tag)),
-            front::Event::Device(Device::Fetched(tag)) => (Kind::Fetched, u32::from(tag)),
-            front::Event::Device(Device::Listed(tag)) => (Kind::Listed, u32::from(tag)),
-            front::Event::Device(Device::Arrived(tag)) => (Kind::Arrived, u32::from(tag)),
-            front::Event::Device(Device::Coalesced { queue, epoch }) => (Kind::Coalesced, pair(queue, epoch)),
-            front::Event::Host(host::Event { queue, cid }) => (Kind::Reaped, pair(queue, cid)),
-            front::Event::Doorbell { queue, cid } => (Kind::Doorbell, pair(queue, cid)),
-            front::Event::Issued(slot) => (Kind::Issued, u32::from(slot)),
-            front::Event::HostMemory(id) => (Kind::HostMemory, id),
-            front::Event::Step { step, of } => {
-                debug_assert!(of < 1 << 24, "step {step} of {of}");
-                (Kind::Step, u32::from(step) << 24 | of)
-            }
-        };
-        Event { kind, of }
-    }
-}
-
-impl From<nand::Event> for Event {
-    #[inline(always)]
-    fn from(event: nand::Event) -> Event {
-        let (kind, of) = match event {
-            nand::Event::Array(die) => (Kind::Array, u32::from(die)),
-            nand::Event::Transfer(channel) => (Kind::Transfer, u32::from(channel)),
-            nand::Event::Wake(channel) => (Kind::Wake, u32::from(channel)),
-            nand::Event::Suspend(die) => (Kind::Suspend, u32::from(die)),
-            nand::Event::Decoded(id) => (Kind::FlashDecoded, id.0),
-        };
-        Event { kind, of }
-    }
-}
-
-impl Event {
-    /// The flash's event that this is, if it is one of the flash.
-    #[inline(always)]
-    fn of_flash(self) -> Option<nand::Event> {
-        Some(match self.kind {
-            Kind::Array => nand::Event::Array(self.of as u16),
-            Kind::Transfer => nand::Event::Transfer(self.of as u16),
-            Kind::Wake => nand::Event::Wake(self.of as u16),
-            Kind::Suspend => nand::Event::Suspend(self.of as u16),
-            Kind::FlashDecoded => nand::Event::Decoded(OpId(self.of)),
-            _ => return None,
-        })
-    }
-}
 
 /// A request that has ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -414,31 +326,13 @@ impl Machine {
             self.flash_event(now, event);
             return None;
         }
-        let of = event.of;
-        let (high, low) = ((of >> 16) as u16, of as u16);
-        let event = match event.kind {
-            Kind::Decoded => front::Event::Device(device::Event::Decoded(low)),
-            Kind::Ended => front::Event::Device(device::Event::Ended(low)),
-            Kind::Reaped => front::Event::Host(host::Event { queue: high, cid: low }),
-            Kind::Fetched => front::Event::Device(device::Event::Fetched(low)),
-            Kind::Listed => front::Event::Device(device::Event::Listed(low)),
-            Kind::Arrived => front::Event::Device(device::Event::Arrived(low)),
-            Kind::Coalesced => front::Event::Device(device::Event::Coalesced { queue: high, epoch: low }),
-            Kind::Doorbell => front::Event::Doorbell { queue: high, cid: low },
-            Kind::Issued => front::Event::Issued(low),
-            Kind::HostMemory => front::Event::HostMemory(of),
-            Kind::Step => front::Event::Step { step: (of >> 24) as u8, of: of & 0xff_ffff },
-            Kind::Timer => {
-                self.timer = Time::MAX;
-                self.ftl.timer(now, &mut self.out);
-                self.perform(now);
-                return None;
-            }
-            Kind::Array | Kind::Transfer | Kind::Wake | Kind::Suspend | Kind::FlashDecoded => {
-                unreachable!("{event:?} is the flash's")
-            }
-        };
-        self.front_event(now, event, completions);
+        if event.kind == Kind::Timer {
+            self.timer = Time::MAX;
+            self.ftl.timer(now, &mut self.out);
+            self.perform(now);
+            return None;
+        }
+        self.front_event(now, event.of_front(), completions);
         (!completions.is_empty()).then(|| completions.remove(0))
     }
 
