@@ -226,17 +226,21 @@ impl Ftl {
             }
             let Some(room) = self.copy_room(lane) else { return };
             let id = self.operations.start_bare(Kind::Program, lane);
+            self.begin_program(id, room, Class::Collection);
             let mut taken = 0;
             while taken < room.units {
                 let Some(slot) = self.lanes[lane as usize].pending.pop() else { break };
                 self.operations.set_slot(id, taken, slot);
+                debug_assert_eq!(
+                    self.home(self.slots[slot].unit),
+                    self.slots[slot].home,
+                    "a pending copy is superseded"
+                );
+                self.settle_copy(slot, self.physical(room, taken), out);
                 taken += 1;
-                let home = self.slots[slot].home;
-                debug_assert_eq!(self.home(self.slots[slot].unit), home, "a pending copy is superseded");
-                self.unpin_home(home, out);
             }
             self.operations.pad(id, taken);
-            self.issue_program(id, room, Class::Collection, out);
+            self.end_issue(id, room, taken, out);
         }
     }
 

@@ -199,13 +199,13 @@ impl Ftl {
     #[inline(always)]
     pub(crate) fn room(&mut self, lane: u32, stream: Stream) -> Option<Room> {
         loop {
-            let front = match self.lanes[lane as usize].fronts[stream as usize] {
-                Some(front) => front,
-                None => self.open(lane, stream)?,
+            let Some(front) = &mut self.lanes[lane as usize].fronts[stream as usize] else {
+                self.open(lane, stream)?;
+                continue;
             };
-            let Front { block, next: program, end } = front;
-            let next = (program + 1 < end).then_some(Front { block, next: program + 1, end });
-            self.lanes[lane as usize].fronts[stream as usize] = next;
+            let (block, program) = (front.block, front.next);
+            front.next += 1;
+            let full = front.next == front.end;
             let mut page = self.layout.page_in(lane, block, program);
             let mut units = self.layout.program_units;
             if !self.blocks.is_whole() {
@@ -215,7 +215,8 @@ impl Ftl {
             }
             let room = Room { lane, block, program, unit: self.layout.unit_of(block, program), units, page };
             let used = units > 0 && !self.done_before(lane, block, program);
-            if next.is_none() {
+            if full {
+                self.lanes[lane as usize].fronts[stream as usize] = None;
                 // Not closed before its last program is done.
                 self.blocks.set_usage(block, Use::Full);
                 if !used {
@@ -245,7 +246,7 @@ impl Ftl {
     }
 
     #[cold]
-    pub(crate) fn open(&mut self, lane: u32, stream: Stream) -> Option<Front> {
+    fn open(&mut self, lane: u32, stream: Stream) -> Option<()> {
         let l = &mut self.lanes[lane as usize];
         let slc = stream == Stream::Slc;
         let free = if slc { &mut l.slc_free } else { &mut l.free };
@@ -264,7 +265,7 @@ impl Ftl {
         let front = Front { block, next: 0, end: self.programs_of(block) };
         self.lanes[lane as usize].fronts[stream as usize] = Some(front);
         self.short_lanes.push(lane);
-        Some(front)
+        Some(())
     }
 
     /// A program in `block` is done.

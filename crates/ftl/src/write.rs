@@ -331,15 +331,9 @@ impl Ftl {
     }
 
     /// Issues the program `id`, whose slots are set: from here on its units are at `room`.
-    #[inline(always)]
+    #[inline]
     pub(crate) fn issue_program(&mut self, id: OpId, room: Room, class: Class, out: &mut Actions) {
-        let sequence = self.sequence.issue();
-        let operation = &mut self.operations[id];
-        operation.count = room.units;
-        operation.unit = room.unit;
-        operation.mask = u64::from(room.page.planes.0);
-        operation.class = class;
-        (operation.sequence, operation.first_sequence) = (sequence, sequence);
+        self.begin_program(id, room, class);
         let mut padding = 0;
         for i in 0..room.units {
             let slot = self.operations.slot(id, i);
@@ -350,11 +344,30 @@ impl Ftl {
             let physical = self.physical(room, i);
             self.settle_slot(slot, physical, out);
         }
-        self.blocks.count_valid(room.block, room.units - padding);
-        self.stats.programmed_padding += u64::from(padding);
+        self.end_issue(id, room, room.units - padding, out);
+    }
+
+    /// The program `id` gets its number.
+    #[inline(always)]
+    pub(crate) fn begin_program(&mut self, id: OpId, room: Room, class: Class) {
+        let sequence = self.sequence.issue();
+        let operation = &mut self.operations[id];
+        operation.count = room.units;
+        operation.unit = room.unit;
+        operation.mask = u64::from(room.page.planes.0);
+        operation.class = class;
+        (operation.sequence, operation.first_sequence) = (sequence, sequence);
+    }
+
+    /// The slots of the program `id` are settled, `units` of them: it goes out.
+    #[inline(always)]
+    pub(crate) fn end_issue(&mut self, id: OpId, room: Room, units: u32, out: &mut Actions) {
+        self.blocks.count_valid(room.block, units);
+        self.stats.programmed_padding += u64::from(room.units - units);
         self.stats.programs += 1;
         self.blocks.writing(room.block);
         let slc = self.is_slc(room.block);
+        let Operation { sequence, class, .. } = self.operations[id];
         out.actions.push(Action::Program(ProgramOp { id, page: room.page, sequence, class, slc }));
     }
 
@@ -385,21 +398,38 @@ impl Ftl {
             Owner::Host => {
                 self.stats.programmed_host += 1;
                 self.moving += 1;
-                self.invalidate(old);
             }
             Owner::System => {
                 self.stats.programmed_system += 1;
                 self.journal.issued(unit);
-                self.invalidate(old);
             }
-            Owner::Copy => {
-                self.stats.programmed_copy += 1;
-                self.repoint(unit, slot, old, physical);
-                if let Place::Flash(source) = old.place(self.slots.count()) {
-                    self.clear_valid(self.layout.block_of(source), source);
-                }
-            }
+            Owner::Copy => unreachable!("slot {slot} is of a copy"),
         }
+        self.invalidate(old);
+        self.settled(unit, out);
+    }
+
+    /// The copy in `slot` is in a program at `physical`; what it was read from is superseded. The block's count of valid
+    /// units is left to the caller.
+    #[inline(always)]
+    pub(crate) fn settle_copy(&mut self, slot: u32, physical: u32, out: &mut Actions) {
+        let s = &mut self.slots[slot];
+        let (unit, old) = (s.unit, s.home);
+        debug_assert_eq!(s.owner, Owner::Copy);
+        s.home = Location::flash(physical);
+        self.blocks.mark_valid(physical);
+        self.stats.programmed_copy += 1;
+        self.repoint(unit, slot, old, physical);
+        let Place::Flash(source) = old.place(self.slots.count()) else { unreachable!("a copy from {old:?}") };
+        let block = self.layout.block_of(source);
+        self.clear_valid(block, source);
+        self.unpin(block, out);
+        self.settled(unit, out);
+    }
+
+    /// `unit` is in a program.
+    #[inline(always)]
+    fn settled(&mut self, unit: u32, out: &mut Actions) {
         self.journal.written(unit);
         if self.map.is_some() {
             self.map_written(unit, out);
@@ -407,15 +437,17 @@ impl Ftl {
     }
 
     /// The copy of `unit` in `slot`, read from `old`, is on its way to `physical`.
-    #[inline]
+    #[inline(always)]
     fn repoint(&mut self, unit: u32, slot: u32, old: Location, physical: u32) {
-        if self.plant == crate::Plant::Nothing
-            && let Some(entry) = self.table.entry(unit)
-            && *entry == old
-        {
-            *entry = Location::buffer(slot);
-            return;
+        match self.table.entry(unit) {
+            Some(entry) if *entry == old && self.plant == crate::Plant::Nothing => *entry = Location::buffer(slot),
+            _ => self.repoint_slowly(unit, slot, physical),
         }
+    }
+
+    /// The newest is in RAM, or a bug is planted.
+    #[inline(never)]
+    fn repoint_slowly(&mut self, unit: u32, slot: u32, physical: u32) {
         match self.place(unit) {
             Place::Buffer(newer) if self.slots[newer].holds != Holds::Clean => {
                 self.slots[newer].home = Location::flash(physical);

@@ -177,7 +177,7 @@ impl Nand {
     ///
     /// # Panics
     /// If its address does not fit the flash (in SLC mode a block has fewer pages), or its id is in use.
-    #[inline]
+    #[inline(always)]
     pub fn submit_program<S: Schedule<Event>>(&mut self, now: Time, op: ProgramOp, s: &mut S) {
         let planes = self.check(op.page);
         if op.slc && op.page.page >= self.tables.slc_pages {

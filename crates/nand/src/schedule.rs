@@ -55,11 +55,22 @@ impl Nand {
     }
 
     /// An operation waits for its die, or for its channel.
-    #[inline(never)]
+    #[inline(always)]
     pub(crate) fn enqueue<S: Schedule<Event>>(&mut self, now: Time, die: usize, id: u32, s: &mut S) {
-        let (queue, kind) = (self.ops[id].queue as usize, self.ops[id].kind);
+        let queue = self.ops[id].queue as usize;
         let d = &mut self.dies[die];
         d.queues[queue].push_back(&mut self.ops, id);
+        // A busy die goes on when what it does ends; reads that go first may cut that short.
+        if self.tables.overlaps || queue != REST || d.load == 1 || d.is_at_rest() {
+            self.go_on(now, die, id, s);
+        }
+    }
+
+    /// An operation that waits now may start at once, or cut short what its die does.
+    #[inline(never)]
+    fn go_on<S: Schedule<Event>>(&mut self, now: Time, die: usize, id: u32, s: &mut S) {
+        let (queue, kind) = (self.ops[id].queue as usize, self.ops[id].kind);
+        let d = &self.dies[die];
         if d.load == 1 {
             // The die has nothing else to do: it is the channel that is taken.
             return self.wait(die, if kind == Kind::Program { DATA } else { COMMANDS }, s);

@@ -266,7 +266,7 @@ impl Nand {
     }
 
     /// The array of a die worked for an operation: time and energy of the same event.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn account<S: Schedule<Event>>(&mut self, die: usize, id: u32, from: Time, to: Time, s: &mut S) {
         self.spend(die, id, from, to);
         let op = &self.ops[id];
@@ -274,7 +274,7 @@ impl Nand {
         self.log.note(id, op, Step::Array, from, to);
     }
 
-    #[inline]
+    #[inline(always)]
     pub(crate) fn spend(&mut self, die: usize, id: u32, from: Time, to: Time) {
         let (span, stats, power) = (to - from, &mut self.dies[die].stats, &self.config.power);
         let op = &self.ops[id];

@@ -12,18 +12,18 @@ impl Nand {
     #[inline(always)]
     pub(crate) fn consider_suspension<S: Schedule<Event>>(&mut self, now: Time, die: usize, s: &mut S) {
         let d = &self.dies[die];
-        if self.tables.suspends && d.phase == Phase::Busy && self.ops[d.array].kind != Kind::Read {
-            self.consider_suspension_of_write(now, die, s);
+        if self.tables.suspends && Nand::urgent_waits(d) && d.phase == Phase::Busy {
+            self.suspend_for_reads(now, die, s);
         }
     }
 
     #[inline(never)]
-    fn consider_suspension_of_write<S: Schedule<Event>>(&mut self, now: Time, die: usize, s: &mut S) {
+    fn suspend_for_reads<S: Schedule<Event>>(&mut self, now: Time, die: usize, s: &mut S) {
         let scheduling = &self.config.scheduling;
         let d = &mut self.dies[die];
         // The cache register must be free for the reads.
         let free = d.phase == Phase::Busy && d.input == NONE;
-        if !free || !Nand::urgent_waits(d) || d.overtaken >= scheduling.overtakes_max {
+        if !free || d.overtaken >= scheduling.overtakes_max {
             return;
         }
         let op = &mut self.ops[d.array];

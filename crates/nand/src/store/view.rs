@@ -135,6 +135,13 @@ impl Store {
         self.is_readable(self.geometry.block_index(page, plane), page.page)
     }
 
+    /// True if the spare area of a page, which must be programmed, can be read.
+    #[inline(never)]
+    fn can_be_asked(&self, block: usize, page: PageAddr) -> bool {
+        assert!(self.is_programmed(block, page.page), "spare area of {page:?}, which is erased");
+        self.can_be_read(block, page.page)
+    }
+
     /// The block of a page that must be readable.
     fn readable_block(&self, page: PageAddr, plane: u32) -> usize {
         let block = self.geometry.block_index(page, plane);
@@ -216,19 +223,13 @@ impl Flash for Store {
 
     /// # Panics
     /// If the page is erased.
-    #[inline]
+    #[inline(always)]
     fn logical(&self, page: PageAddr, plane: u32) -> &[u32] {
         let block = self.first_block(page.block()) + plane as usize * self.plane_blocks;
         let [slot, _, state] = self.blocks[block];
         // Nothing torn in the block, and every page before this one programmed.
         let plain = state & (TORN | ERASE_TORN) == 0 && state / PAGE > page.page && self.order == Order::InOrder;
-        if !plain {
-            assert!(self.is_programmed(block, page.page), "spare area of {page:?}, which is erased");
-            if !self.can_be_read(block, page.page) {
-                return &[];
-            }
-        }
-        self.slots.spare(slot, page.page)
+        if plain || self.can_be_asked(block, page) { self.slots.spare(slot, page.page) } else { &[] }
     }
 
     /// # Panics
