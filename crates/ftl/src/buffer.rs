@@ -77,7 +77,6 @@ impl List {
 pub struct Slots {
     slots: Vec<Slot>,
     free: u32,
-    free_len: u32,
 }
 
 impl std::ops::Index<u32> for Slots {
@@ -111,7 +110,7 @@ impl Slots {
             previous: NIL,
             next: if i + 1 < count { i + 1 } else { NIL },
         };
-        Slots { slots: (0..count).map(slot).collect(), free: if count > 0 { 0 } else { NIL }, free_len: count }
+        Slots { slots: (0..count).map(slot).collect(), free: if count > 0 { 0 } else { NIL } }
     }
 
     /// How many there are.
@@ -122,7 +121,9 @@ impl Slots {
     /// How many are free.
     #[cfg(test)]
     fn free_count(&self) -> u32 {
-        self.free_len
+        std::iter::successors(Some(self.free), |id| Some(self.slots[*id as usize].next))
+            .take_while(|id| *id != NIL)
+            .count() as u32
     }
 
     /// Takes a free slot, of which the sectors in `have` hold data.
@@ -135,7 +136,6 @@ impl Slots {
         assert!(id != NIL, "no slot is free, though the allowance had room ({owner:?})");
         let slot = &mut self.slots[id as usize];
         self.free = slot.next;
-        self.free_len -= 1;
         debug_assert_eq!(slot.holds, Holds::Nothing);
         debug_assert_eq!(slot.waiters, NIL);
         *slot = Slot {
@@ -164,7 +164,6 @@ impl Slots {
         slot.holds = Holds::Nothing;
         slot.next = free;
         self.free = id;
-        self.free_len += 1;
     }
 
     /// The slot after `id` in its list.

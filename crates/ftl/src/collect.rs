@@ -119,7 +119,9 @@ impl Ftl {
         let block = self.layout.block_of(unit);
         // What was superseded meanwhile is not copied.
         let bits = mask & self.blocks.valid_bits(unit, self.layout.program_units);
-        self.copy_units(lane, block, unit, bits, status, flash, out);
+        if bits != 0 {
+            self.copy_units(lane, block, unit, bits, status, flash, out);
+        }
         let l = &mut self.lanes[lane as usize];
         if bits != mask {
             l.in_flight -= ones(mask & !bits);
@@ -130,8 +132,7 @@ impl Ftl {
         self.pump_on(out);
     }
 
-    /// Takes the units in `bits` of the program at `first` into slots. Until a copy is issued or dropped its source must
-    /// not be erased and written with the same unit again.
+    /// Takes the units in `bits` of the program at `first` into slots.
     #[inline(always)]
     #[allow(clippy::too_many_arguments)]
     fn copy_units(
@@ -144,25 +145,61 @@ impl Ftl {
         flash: &impl Flash,
         out: &mut Actions,
     ) {
+        let page = self.layout.page_in(lane, block, self.layout.program_of(block, first));
+        if self.layout.planes == 1 {
+            return self.copy_page(lane, block, page, first, bits, status, flash, out);
+        }
         let per_page = self.layout.page_units;
         let in_page = u64::MAX >> (64 - per_page);
-        let program = self.layout.page_in(lane, block, self.layout.program_of(block, first));
-        let first_plane = program.planes.0.trailing_zeros();
-        let (mut rest, mut copies) = (bits, 0);
-        while rest != 0 {
-            let plane = rest.trailing_zeros() / per_page;
-            let mut of_page = rest >> (plane * per_page) & in_page;
-            rest ^= of_page << (plane * per_page);
-            let page = PageAddr { planes: PlaneMask::one(first_plane + plane), ..program };
-            let units = flash.logical(page, first_plane + plane);
-            while of_page != 0 {
-                let within = of_page.trailing_zeros();
-                of_page &= of_page - 1;
-                let home = Location::flash(first + plane * per_page + within);
-                let slot = self.copy_unit(units[within as usize], home, page, within, status, out);
-                self.lanes[lane as usize].pending.push(slot);
-                copies += 1;
+        for (number, plane) in (0..).zip(page.planes.iter()) {
+            let of_page = bits >> (number * per_page) & in_page;
+            if of_page != 0 {
+                let page = PageAddr { planes: PlaneMask::one(plane), ..page };
+                self.copy_page_of_several(lane, block, page, first + number * per_page, of_page, status, flash, out);
             }
+        }
+    }
+
+    #[inline(never)]
+    #[allow(clippy::too_many_arguments)]
+    fn copy_page_of_several(
+        &mut self,
+        lane: u32,
+        block: u32,
+        page: PageAddr,
+        first: u32,
+        bits: u64,
+        status: Status,
+        flash: &impl Flash,
+        out: &mut Actions,
+    ) {
+        self.copy_page(lane, block, page, first, bits, status, flash, out);
+    }
+
+    /// Takes the units in `bits` of `page` of one plane, whose first unit is `first`, into slots. Until a copy is issued
+    /// or dropped its source must not be erased and written with the same unit again.
+    #[inline(always)]
+    #[allow(clippy::too_many_arguments)]
+    fn copy_page(
+        &mut self,
+        lane: u32,
+        block: u32,
+        page: PageAddr,
+        first: u32,
+        mut bits: u64,
+        status: Status,
+        flash: &impl Flash,
+        out: &mut Actions,
+    ) {
+        let units = flash.logical(page, page.planes.0.trailing_zeros());
+        let mut copies = 0;
+        while bits != 0 {
+            let within = bits.trailing_zeros();
+            bits &= bits - 1;
+            let slot =
+                self.copy_unit(units[within as usize], Location::flash(first + within), page, within, status, out);
+            self.lanes[lane as usize].pending.push(slot);
+            copies += 1;
         }
         self.blocks.pin_reads(block, copies);
     }

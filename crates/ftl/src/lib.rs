@@ -126,6 +126,8 @@ pub struct Ftl {
     short_lanes: Vec<u32>,
     /// No lane has room for the host; an erase that ends changes that.
     host_stalled: bool,
+    /// An erase ended that, and dirty data was not looked at since.
+    stall_ended: bool,
     dirty: List,
     clean: List,
     write_used: u32,
@@ -250,6 +252,7 @@ impl Ftl {
             next_lane: 0,
             short_lanes: Vec::new(),
             host_stalled: false,
+            stall_ended: false,
             dirty: List::new(),
             clean: List::new(),
             write_used: 0,

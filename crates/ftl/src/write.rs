@@ -47,7 +47,7 @@ impl Ftl {
             tail => self.commands[Tag(tail)].next = tag.0,
         }
         self.space_queue.1 = tag.0;
-        self.pump(out);
+        self.pump_on(out);
     }
 
     fn write_limit(&self) -> u32 {
@@ -273,7 +273,7 @@ impl Ftl {
     #[inline]
     pub(crate) fn destage(&mut self, out: &mut Actions) {
         self.heed_marks();
-        if !self.host_stalled {
+        if self.destages() {
             self.destage_dirty(out);
         }
     }
@@ -290,19 +290,27 @@ impl Ftl {
         }
     }
 
+    /// True if a program is to be filled from the head of the dirty list.
+    #[inline]
+    fn destages(&self) -> bool {
+        let head = self.dirty.head;
+        if self.host_stalled || head == NIL {
+            return false;
+        }
+        let forced = self.slots[head].epoch <= self.force_epoch || self.is_starved();
+        (forced || self.destaging) && !self.slots[head].filling
+    }
+
+    /// Writes that wait for room wait for programs under way and for data to come; where there is neither, what is dirty
+    /// must go, however little it is.
+    #[inline]
+    fn is_starved(&self) -> bool {
+        self.space_queue.0 != NIL && self.moving == 0 && self.reserved == 0
+    }
+
+    #[inline(never)]
     fn destage_dirty(&mut self, out: &mut Actions) {
-        loop {
-            let head = self.dirty.head;
-            if head == NIL || self.slots[head].filling {
-                return;
-            }
-            // Writes that wait for room wait for programs under way and for data to come; where there is neither, what
-            // is dirty must go, however little it is.
-            let starved = self.space_queue.0 != NIL && self.moving == 0 && self.reserved == 0;
-            let forced = self.slots[head].epoch <= self.force_epoch || starved;
-            if !(forced || self.destaging) {
-                return;
-            }
+        while self.destages() {
             let Some(room) = self.host_room() else {
                 self.host_stalled = true;
                 self.short_lanes.extend(0..self.layout.lanes);
@@ -545,10 +553,11 @@ impl Ftl {
         self.durable.push_back(Durable { tag, epoch: self.epoch, seal: None, trims });
     }
 
-    /// As [`pump`](Self::pump), after the end of an operation that made nothing dirty.
+    /// As [`pump`](Self::pump), after something that made nothing dirty and forces nothing: no program of dirty data
+    /// follows from it but where the host had no room, or writes wait for nothing else.
     #[inline(always)]
     pub(crate) fn pump_on(&mut self, out: &mut Actions) {
-        let destages = self.dirty.head != NIL && !self.host_stalled;
+        let destages = self.stall_ended || self.is_starved();
         let waits = !self.short_lanes.is_empty() || !self.map_wanted.is_empty() || !self.durable.is_empty();
         let erases = self.sequence.oldest() > self.empty_after || self.journal.is_wanted();
         let stuck = (self.host_stalled || self.retries > 0) && self.operations.active() <= self.retries;
@@ -561,6 +570,7 @@ impl Ftl {
     /// good, ends the commands whose data is durable.
     #[inline(never)]
     pub(crate) fn pump(&mut self, out: &mut Actions) {
+        self.stall_ended = false;
         if self.dirty.head != NIL {
             self.destage(out);
         }

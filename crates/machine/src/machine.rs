@@ -1,7 +1,7 @@
 //! A composed machine in virtual time: one flat event loop over its parts.
 
 use ftl::{Actions, Delivery, Ftl};
-use media::{Action, Op, OpId, Request, Status, Tag};
+use media::{Action, Op, OpId, ProgramOp, ReadOp, Request, Status, Tag};
 use nand::{Done, Nand, PayloadKind, TagBuffers};
 use sim::{EventQueue, Lane, Schedule, Streams, Time, Timeline, Track};
 
@@ -416,7 +416,7 @@ impl Machine {
     }
 
     /// A program or an erase has ended: what it did is done to the contents.
-    #[inline(always)]
+    #[inline(never)]
     fn write_ended(&mut self, done: Done) {
         let Done { id, status, kind } = done;
         let (page, slc) = self.nand.place_of(id);
@@ -465,32 +465,27 @@ impl Machine {
         }
     }
 
+    /// Each action is a call of its own, so that the loop around them, mostly of one, costs little.
     #[inline(never)]
     fn perform_actions(&mut self, now: Time) {
         loop {
-            for movement in self.out.moves.drain(..) {
-                self.nand.store_mut().apply(&movement, &mut self.data);
+            if !self.out.moves.is_empty() {
+                self.perform_moves();
             }
-            let mut actions = std::mem::take(&mut self.out.actions);
-            for action in &actions {
-                match action {
-                    Action::Read(op) => self.nand.submit_read(now, *op, &mut NandView(&mut self.world)),
-                    Action::Data { tag, bytes } => {
-                        self.front.data(now, *tag, *bytes, &mut FrontView(&mut self.world));
-                    }
-                    Action::Complete { tag, status } => {
-                        self.front.complete(now, *tag, *status, &mut FrontView(&mut self.world));
-                        self.check_end(*tag, *status);
-                    }
-                    Action::Program(op) => self.nand.submit_program(now, *op, &mut NandView(&mut self.world)),
-                    Action::Ready { tag } => self.front.ready(now, *tag, &mut FrontView(&mut self.world)),
+            let mut next = 0;
+            while let Some(action) = self.out.actions.get(next) {
+                next += 1;
+                match *action {
+                    Action::Read(op) => self.ask_read(now, op),
+                    Action::Program(op) => self.ask_program(now, op),
+                    Action::Ready { tag } => self.ready(now, tag),
+                    Action::Complete { tag, status } => self.complete(now, tag, status),
                     other => self.other_action(now, other),
                 }
             }
-            actions.clear();
-            self.out.actions = actions;
+            self.out.actions.clear();
             if self.barriers.is_empty() {
-                break;
+                return;
             }
             for id in std::mem::take(&mut self.barriers) {
                 self.ftl_done(id);
@@ -498,21 +493,48 @@ impl Machine {
         }
     }
 
+    #[inline(never)]
+    fn perform_moves(&mut self) {
+        for movement in self.out.moves.drain(..) {
+            self.nand.store_mut().apply(&movement, &mut self.data);
+        }
+    }
+
+    #[inline(never)]
+    fn ask_read(&mut self, now: Time, op: ReadOp) {
+        self.nand.submit_read(now, op, &mut NandView(&mut self.world));
+    }
+
+    #[inline(never)]
+    fn ask_program(&mut self, now: Time, op: ProgramOp) {
+        self.nand.submit_program(now, op, &mut NandView(&mut self.world));
+    }
+
+    #[inline(never)]
+    fn ready(&mut self, now: Time, tag: Tag) {
+        self.front.ready(now, tag, &mut FrontView(&mut self.world));
+    }
+
+    #[inline(never)]
+    fn complete(&mut self, now: Time, tag: Tag, status: Status) {
+        self.front.complete(now, tag, status, &mut FrontView(&mut self.world));
+        self.check_end(tag, status);
+    }
+
     /// The rare actions.
     #[inline(never)]
-    fn other_action(&mut self, now: Time, action: &Action) {
-        match *action {
+    fn other_action(&mut self, now: Time, action: Action) {
+        match action {
+            Action::Data { tag, bytes } => self.front.data(now, tag, bytes, &mut FrontView(&mut self.world)),
             Action::Erase(op) => self.nand.submit_erase(now, op, &mut NandView(&mut self.world)),
             Action::Retire(block) => self.nand.store_mut().mark_bad(block),
             Action::Barrier(id) => self.barriers.push(id),
             Action::MapFetch { id, bytes, store } => {
                 self.front.host_memory(now, bytes, store, id.0, &mut FrontView(&mut self.world));
             }
-            Action::Read(_)
-            | Action::Program(_)
-            | Action::Ready { .. }
-            | Action::Data { .. }
-            | Action::Complete { .. } => unreachable!("{action:?} is performed on the spot"),
+            Action::Read(_) | Action::Program(_) | Action::Ready { .. } | Action::Complete { .. } => {
+                unreachable!("{action:?} is performed on the spot")
+            }
         }
     }
 }

@@ -103,7 +103,7 @@ impl Machine {
                 match action {
                     Action::Read(op) => self.nand.submit_read(now, op, &mut NandView(&mut self.world)),
                     Action::Program(op) => self.nand.submit_program(now, op, &mut NandView(&mut self.world)),
-                    Action::Erase(_) | Action::Retire(_) => self.other_action(now, &action),
+                    Action::Erase(_) | Action::Retire(_) => self.other_action(now, action),
                     Action::Barrier(id) | Action::MapFetch { id, .. } => answers.push(id),
                     Action::Ready { .. } | Action::Data { .. } | Action::Complete { .. } => {}
                 }

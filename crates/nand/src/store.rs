@@ -179,12 +179,29 @@ impl Store {
         let first = page.die as usize * self.die_blocks + page.block as usize;
         let slc = u32::from(slc) * SLC;
         let (mut units, mut planes) = (units.into_iter().map(|unit| *unit.borrow()), page.planes.0);
-        while planes != 0 {
+        while planes & planes.wrapping_sub(1) != 0 {
             let block = first + planes.trailing_zeros() as usize * self.plane_blocks;
             planes &= planes - 1;
+            self.program_one_of_several(block, page.page, sequence, slc, &mut units);
+        }
+        // One plane is the last of several, or, mostly, the only one.
+        if planes != 0 {
+            let block = first + planes.trailing_zeros() as usize * self.plane_blocks;
             self.program_plane(block, page.page, sequence, slc, &mut units);
         }
         assert!(units.next().is_none(), "too many units for a program");
+    }
+
+    #[inline(never)]
+    fn program_one_of_several(
+        &mut self,
+        block: usize,
+        page: u32,
+        sequence: u64,
+        slc: u32,
+        units: &mut impl Iterator<Item = UnitWrite>,
+    ) {
+        self.program_plane(block, page, sequence, slc, units);
     }
 
     #[inline(always)]
