@@ -2,8 +2,9 @@
 # Instructions a request, counted by callgrind: the difference of a long and a short run of the same job over the
 # difference of their requests, so that start-up and preparation drop out. Writes BENCH.md. Needs valgrind.
 #
-# Blocks a plane are fewer than the presets have, at the same or a stated over-provisioning, so that callgrind has
-# less to prepare: what a request costs does not depend on the number of blocks.
+# The drives are smaller than the presets have them, so that callgrind has less to prepare: what a request costs does
+# not depend on the number of blocks. What a write costs depends on how many units collection copies for it, so there
+# is a row for each of several over-provisionings, with the write amplification that was measured between the runs.
 set -eu
 cd "$(dirname "$0")/.."
 command -v valgrind >/dev/null || { echo "bench: valgrind is not installed (make test-system installs it)" >&2; exit 2; }
@@ -34,29 +35,59 @@ slope() {
     echo $(((to - from) / (long - short)))
 }
 
-# What any job on the scaled drives has.
-scaled="flash.blocks=32 ftl.gc.start=2 ftl.over_provisioning=0.3"
-# A small write cache, so that the short run fills it and both end in steady state.
-writes="$scaled device.write_cache.size=2MiB"
+# units NAME REQUESTS: units that the translation layer programmed, its own and padding left out, and the host wrote.
+units() {
+    sed -n 's/^ *"\(programmed_host\|programmed_copy\|host_units\)": \([0-9]*\),*$/\1=\2/p' "$scratch/$1.$2.json"
+}
+
+# amplification NAME SHORT LONG: units programmed for each that the host wrote, from the short run's end to the long's.
+amplification() {
+    eval "$(units "$1" "$2")"
+    programmed=$((programmed_host + programmed_copy)) written="$host_units"
+    eval "$(units "$1" "$3")"
+    awk "BEGIN { printf \"%.2f\", ($programmed_host + $programmed_copy - $programmed) / ($host_units - $written) }"
+}
+
+reads="flash.blocks=32 ftl.gc.start=2 ftl.over_provisioning=0.3"
 # shellcheck disable=SC2086
-read="$(slope read randread 50000 250000 fill $scaled)"
-# shellcheck disable=SC2086
-write="$(slope write randwrite 60000 140000 steady $writes ftl.unit=4KiB)"
-# shellcheck disable=SC2086
-write8="$(slope write8 randwrite 60000 120000 steady $writes)"
+read="$(slope read randread 50000 250000 fill $reads)"
+
+# A small write cache and 80,000 writes before the short run ends, so that both end in steady state.
+writes="flash.chips=1 flash.blocks=128 ftl.gc.start=2 device.write_cache.size=2MiB"
 
 cat >BENCH.md <<TABLE
 # Instructions a request
 
 Written by \`make bench\` (\`bench/instructions.sh\`): callgrind's count, seed 1, 32 outstanding requests of 4 KiB on
-\`mqsim-ideal-map\` with \`$scaled\`: the difference of
-two runs over the difference of their requests. Writes begin in the analytic steady state, with a write cache of 2 MiB,
-and include their share of garbage collection.
+\`mqsim-ideal-map\`: the difference of two runs over the difference of their requests.
 
 | request | mapping unit | instructions | requests of the runs |
 | --- | --- | ---: | --- |
 | random read | 8 KiB | $read | 50,000 and 250,000 |
-| random write | 4 KiB | $write | 60,000 and 140,000 |
-| random write, each with a read of the other half of its unit | 8 KiB | $write8 | 60,000 and 120,000 |
+
+The reads are on a filled drive with \`$reads\`.
+
+Writes begin in the analytic steady state, go through a cache of 2 MiB, and include their share of garbage collection:
+\`$writes\`, two units a page, planes that write
+and collect by themselves. Over-provisioning is that of the 124 blocks a plane beside the 4 that are free or open
+(\`ftl.over_provisioning\`, of all 128, in brackets); the write amplification is that between the ends of the two runs. With
+8 KiB units each write also reads the other half of its unit.
+
+| request | mapping unit | over-provisioning | write amplification | instructions | requests of the runs |
+| --- | --- | --- | ---: | ---: | --- |
 TABLE
+
+# row UNIT OVER_PROVISIONING KEY: a row for random writes.
+row() {
+    name="write.$1.$3"
+    # shellcheck disable=SC2086
+    count="$(slope "$name" randwrite 80000 160000 steady $writes "ftl.unit=$1KiB" "ftl.over_provisioning=$3")"
+    factor="$(amplification "$name" 80000 160000)"
+    echo "| random write | $1 KiB | $2 ($3) | $factor | $count | 80,000 and 160,000 |" >>BENCH.md
+}
+
+row 4 "7 %" 0.104
+row 4 "12.5 %" 0.161
+row 4 "28 %" 0.321
+row 8 "28 %" 0.321
 cat BENCH.md

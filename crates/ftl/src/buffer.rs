@@ -121,9 +121,8 @@ impl Slots {
     /// How many are free.
     #[cfg(test)]
     fn free_count(&self) -> u32 {
-        std::iter::successors(Some(self.free), |id| Some(self.slots[*id as usize].next))
-            .take_while(|id| *id != NIL)
-            .count() as u32
+        let some = |id: u32| (id != NIL).then_some(id);
+        std::iter::successors(some(self.free), |id| some(self.slots[*id as usize].next)).count() as u32
     }
 
     /// Takes a free slot, of which the sectors in `have` hold data.

@@ -142,6 +142,7 @@ impl Ftl {
 
     /// Room for a program of the host, in the next lane that has some.
     pub(crate) fn host_room(&mut self) -> Option<Room> {
+        let stream = if self.config.collection.separate { Stream::Host } else { Stream::Copy };
         for _ in 0..self.layout.lanes {
             let lane = self.next_lane;
             self.next_lane = if lane + 1 == self.layout.lanes { 0 } else { lane + 1 };
@@ -150,18 +151,22 @@ impl Ftl {
             {
                 return Some(room);
             }
-            let separate = self.config.collection.separate;
-            let stream = if separate { Stream::Host } else { Stream::Copy };
-            let l = &self.lanes[lane as usize];
-            // A block shared with copies, opened for them as the last free one, is theirs.
-            let open = l.fronts[stream as usize].is_some() && (separate || l.free.len() >= RESERVE);
-            if (open || l.free.len() > RESERVE)
+            if self.is_open_to_host(lane, stream)
                 && let Some(room) = self.room(lane, stream)
             {
                 return Some(room);
             }
         }
         None
+    }
+
+    /// True if host writes may go to the block of `stream` in `lane`, or to a free one.
+    #[inline(always)]
+    fn is_open_to_host(&self, lane: u32, stream: Stream) -> bool {
+        let l = &self.lanes[lane as usize];
+        // A block shared with copies, opened for them as the last free one, is theirs.
+        let open = l.fronts[stream as usize].is_some() && (stream == Stream::Host || l.free.len() >= RESERVE);
+        open || l.free.len() > RESERVE
     }
 
     /// Room for copies in `lane`: the last programs of the last block are left to the journal of trims, for which an

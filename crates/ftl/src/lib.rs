@@ -382,6 +382,25 @@ impl Ftl {
         })
     }
 
+    /// Puts the logical numbers that the program `id` writes into `to`, which has a place for each. False if there is
+    /// more to some than the number: data that were lost, or a [`note`](Self::note).
+    #[inline(always)]
+    pub fn program_logical(&self, id: OpId, to: &mut [u32]) -> bool {
+        debug_assert_eq!(to.len(), self.operations[id].count as usize);
+        let mut plain = true;
+        for (to, slot) in to.iter_mut().zip(self.operations.slots(id)) {
+            *to = match *slot {
+                NIL => media::NOBODY,
+                slot => {
+                    let slot = &self.slots[slot];
+                    plain &= !slot.lost & (slot.unit < self.config.user_units);
+                    slot.unit
+                }
+            };
+        }
+        plain
+    }
+
     /// The content of logical unit `unit` where it is the layer's own and has any (a journal page of trims).
     pub fn note(&self, unit: u32) -> Option<&[u8]> {
         self.journal.note(unit)

@@ -7,7 +7,7 @@
 
 use media::{Action, Class, OpId, ReadOp, Status};
 
-use crate::buffer::NIL;
+use crate::buffer::{Holds, NIL};
 use crate::command::Kind;
 use crate::config::{Config, MapPlace};
 use crate::journal;
@@ -178,7 +178,7 @@ impl Ftl {
                 continue;
             }
             let logical = cache.first + t;
-            if self.system_slot(logical).is_none() {
+            if !self.awaits_program(logical) && self.system_slot(logical).is_none() {
                 self.force_epoch = self.epoch;
                 self.pump(out);
                 return Some(t);
@@ -313,13 +313,17 @@ impl Ftl {
         out.actions.push(Action::MapFetch { id, bytes, store });
     }
 
+    /// True if the translation unit `logical` is in RAM already, to be written: as it will be then.
+    fn awaits_program(&self, logical: u32) -> bool {
+        matches!(self.place(logical), Place::Buffer(slot) if self.slots[slot].holds == Holds::Dirty)
+    }
+
     /// Makes the cache fit: what changed is written back. Where no slot is free for that, it stays a little longer.
     fn evict(&mut self, out: &mut Actions) {
         while let Some((_, frame)) = self.cache().surplus() {
             if frame.dirty {
                 let logical = self.cache().first + frame.unit;
-                let waits = matches!(self.place(logical), Place::Buffer(s) if self.slots[s].holds == crate::buffer::Holds::Dirty);
-                if !waits && self.system_slot(logical).is_none() {
+                if !self.awaits_program(logical) && self.system_slot(logical).is_none() {
                     return;
                 }
                 if self.cache().place == MapPlace::Host {

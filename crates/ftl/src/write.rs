@@ -145,7 +145,8 @@ impl Ftl {
         if mask == all && !self.lost.is_empty() {
             self.lost.remove(&unit);
         }
-        let slot = match self.place(unit) {
+        let location = self.table.get(unit);
+        let slot = match location.place(self.slots.count()) {
             Place::Buffer(slot) if self.slots[slot].holds == Holds::Dirty => {
                 // Written over in RAM: the reservation goes back.
                 self.write_used -= 1;
@@ -159,7 +160,10 @@ impl Ftl {
                 slot
             }
             place => {
-                let home = self.home(unit);
+                let home = match place {
+                    Place::Buffer(moving) => self.slots[moving].home,
+                    _ => location,
+                };
                 let slot = self.slots.take(unit, home, Holds::Dirty, Owner::Host, 0);
                 self.make_dirty(slot);
                 self.table.set(unit, Location::buffer(slot));

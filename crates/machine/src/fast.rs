@@ -11,6 +11,19 @@ use sim::Time;
 /// Puts what the program `id` of `ftl` holds into `page` of `store`.
 #[inline(always)]
 pub fn apply_program(ftl: &Ftl, store: &mut Store, id: OpId, page: PageAddr, slc: bool) {
+    match store.program_plain(page, ftl.program_sequence(id), slc) {
+        Some(to) => {
+            if !ftl.program_logical(id, to) {
+                keep_rest(ftl, store, id, page, true);
+            }
+        }
+        None => apply_units(ftl, store, id, page, slc),
+    }
+}
+
+/// As [`apply_program`], of whatever there is to a page.
+#[inline(never)]
+fn apply_units(ftl: &Ftl, store: &mut Store, id: OpId, page: PageAddr, slc: bool) {
     let user_units = ftl.user_units();
     let mut notes = false;
     let units = ftl.program_units(id).map(|ProgramUnit { logical, buffer, lost }| {
@@ -19,20 +32,20 @@ pub fn apply_program(ftl: &Ftl, store: &mut Store, id: OpId, page: PageAddr, slc
     });
     store.program(page, ftl.program_sequence(id), slc, units);
     if notes {
-        note_units(ftl, store, id, page);
+        keep_rest(ftl, store, id, page, false);
     }
 }
 
-/// The layer's own units bring their content along.
+/// The layer's own units bring their content along; and which units are `lost` is to be said, if it was not.
 #[cold]
-fn note_units(ftl: &Ftl, store: &mut Store, id: OpId, page: PageAddr) {
+fn keep_rest(ftl: &Ftl, store: &mut Store, id: OpId, page: PageAddr, lost: bool) {
     let per_page = store.geometry().units_per_page();
-    for (at, unit) in (0..).zip(ftl.program_units(id)) {
-        if unit.logical == media::NOBODY {
-            continue;
+    for (at, unit) in (0..).zip(ftl.program_units(id)).filter(|(_, unit)| unit.logical != media::NOBODY) {
+        let plane = page.planes.iter().nth((at / per_page) as usize).expect("a plane for each page of units");
+        if lost && unit.lost {
+            store.set_lost(page, plane, at % per_page);
         }
         if let Some(note) = ftl.note(unit.logical) {
-            let plane = page.planes.iter().nth((at / per_page) as usize).expect("a plane for each page of units");
             store.set_note(page, plane, at % per_page, note);
         }
     }

@@ -185,10 +185,16 @@ impl Nand {
         }
         let program = Op { slc: op.slc, ..Op::new(Kind::Program, op.page, planes, REST as u8) };
         if self.submit(now, op.id, program) {
-            self.start_program(now, op.page.die as usize, op.id.0, s);
+            self.start_alone(now, op.page.die as usize, op.id.0, s);
         } else {
             self.enqueue(now, op.page.die as usize, op.id.0, s);
         }
+    }
+
+    /// Starts a program, which has found its die and its channel free.
+    #[inline(never)]
+    fn start_alone<S: Schedule<Event>>(&mut self, now: Time, die: usize, id: u32, s: &mut S) {
+        self.start_program(now, die, id, s);
     }
 
     /// Asks for an erase.

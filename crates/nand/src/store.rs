@@ -213,24 +213,11 @@ impl Store {
         slc: u32,
         units: &mut impl Iterator<Item = UnitWrite>,
     ) {
-        let entry = &mut self.blocks[block];
-        // Two comparisons say: a page behind the first, the next one, same mode, neither bad nor torn by an erase.
-        let next = entry[STATE] & !(TORN | LOST | LONG | NOTED) == (page * PAGE) | slc;
-        if page.wrapping_sub(1) >= self.quick_pages || !next {
+        let Some(to) = self.take_plain(block, page, sequence, slc) else {
             return self.program_slowly(block, page, sequence, slc, units);
-        }
-        let (record, at) = self.slots.record_of(entry[SLOT], page);
-        // A page keeps its distance from the block's anchor, an earlier sequence; one too far away is the next anchor.
-        let anchor = anchor(record);
-        let distance = sequence.wrapping_sub(anchor);
-        let far = distance.wrapping_sub(u64::from(step(record, page - 1))) > u64::from(u16::MAX);
-        if far | (distance > u64::from(u16::MAX)) {
-            return self.program_slowly(block, page, sequence, slc, units);
-        }
-        entry[STATE] += PAGE;
-        set_step(record, page, distance as u16);
+        };
         let (mut lost, mut bit) = (0, 1u64);
-        for to in &mut record[at..][..self.units_per_page] {
+        for to in to {
             let unit = units.next().expect(TOO_FEW);
             *to = unit.logical;
             lost |= if unit.lost { bit } else { 0 };
@@ -239,6 +226,51 @@ impl Store {
         if lost != 0 {
             self.note_lost(block, page, lost);
         }
+    }
+
+    /// As [`program`](Self::program), of a page whose logical numbers are all that is to be kept, on one plane: returns
+    /// their places, to be filled. `None`, and nothing is done, if there is more to that page than that.
+    #[inline(always)]
+    pub fn program_plain(&mut self, page: PageAddr, sequence: u64, slc: bool) -> Option<&mut [u32]> {
+        let planes = page.planes.0;
+        if planes & planes.wrapping_sub(1) != 0 {
+            return None;
+        }
+        let block = self.first_block(page.block()) + planes.trailing_zeros() as usize * self.plane_blocks;
+        self.take_plain(block, page.page, sequence, u32::from(slc) * SLC)
+    }
+
+    /// Takes a page behind the first of its block, where pages are programmed in order and no payload is kept, if it is
+    /// the next: the places of its logical numbers. `None`, and nothing is done, of any other.
+    #[inline(always)]
+    fn take_plain(&mut self, block: usize, page: u32, sequence: u64, slc: u32) -> Option<&mut [u32]> {
+        let entry = &mut self.blocks[block];
+        // Two comparisons say: a page behind the first, the next one, same mode, neither bad nor torn by an erase.
+        let next = entry[STATE] & !(TORN | LOST | LONG | NOTED) == (page * PAGE) | slc;
+        if page.wrapping_sub(1) >= self.quick_pages || !next {
+            return None;
+        }
+        let (record, at) = self.slots.record_of(entry[SLOT], page);
+        // A page keeps its distance from the block's anchor, an earlier sequence; one too far away is the next anchor.
+        let anchor = anchor(record);
+        let distance = sequence.wrapping_sub(anchor);
+        let far = distance.wrapping_sub(u64::from(step(record, page - 1))) > u64::from(u16::MAX);
+        if far | (distance > u64::from(u16::MAX)) {
+            return None;
+        }
+        entry[STATE] += PAGE;
+        set_step(record, page, distance as u16);
+        Some(&mut record[at..][..self.units_per_page])
+    }
+
+    /// The data of a unit of a programmed page were lost before it was programmed.
+    ///
+    /// # Panics
+    /// If the page is not programmed, or cannot be read.
+    pub fn set_lost(&mut self, page: PageAddr, plane: u32, unit: u32) {
+        let block = self.geometry.block_index(page, plane);
+        assert!(self.is_readable(block, page.page), "a lost unit in {page:?}, which is erased or torn");
+        self.note_lost(block, page.page, 1 << unit);
     }
 
     /// The first page of a block, one far from its anchor, any page where any order is allowed or payload is kept.
