@@ -20,6 +20,7 @@ def test_verdicts(paper: str, snapshot: SnapshotAssertion) -> None:
 
 PERTURBED = [
     ("ddrssd", "[runs.write]", "flash.program", "300us", "*.write*"),
+    ("drambus", "[runs.reads]", "flash.rate", "200MT/s", "*.throughput.read*"),
     ("ssd_crosscheck", "[runs.ideal_map]", "flash.read", "60us", "*.ideal_map"),
 ]
 """A value that is given for the paper's system, changed for a run, and the claims that rest on it."""
