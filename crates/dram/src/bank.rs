@@ -37,9 +37,10 @@ impl Bank {
         used: 0,
     };
 
-    /// Notes an entry that has arrived.
+    /// Notes an entry that has arrived. True if it is the first of its kind, or the first that the open row serves: else
+    /// the bank does what it would have done without it.
     #[inline(always)]
-    pub(crate) fn append(&mut self, queues: &mut Queues, kind: Kind, entry: u8) {
+    pub(crate) fn append(&mut self, queues: &mut Queues, kind: Kind, entry: u8) -> bool {
         let k = kind as usize;
         let before = std::mem::replace(&mut self.tail[k], entry);
         if before == NONE {
@@ -49,7 +50,9 @@ impl Bank {
         }
         if self.hit[k] == NONE && queues.get(entry).row == self.row {
             self.hit[k] = entry;
+            return true;
         }
+        before == NONE
     }
 
     /// Takes an entry out: the oldest that the open row serves. The next such becomes the hit.

@@ -66,8 +66,8 @@ impl Channel {
             let end = self.clock.time(cycle + 1) + self.settings.latency;
             self.served_one(number, end);
         } else {
-            self.queue_up(cycle, kind, rank, bank, place.row, place.column as u16, number);
-            self.rethink(kind, rank, bank, cycle);
+            let changes = self.queue_up(cycle, kind, rank, bank, place.row, place.column as u16, number);
+            self.rethink(kind, rank, bank, changes);
         }
         true
     }
@@ -92,7 +92,7 @@ impl Channel {
         }
     }
 
-    /// A burst takes its place in the queue and its bank's list.
+    /// A burst takes its place in the queue and its bank's list. True if that may change what the bank does.
     #[inline(always)]
     #[allow(clippy::too_many_arguments, reason = "a place and whose it is")]
     pub(crate) fn queue_up(
@@ -104,9 +104,9 @@ impl Channel {
         row: u32,
         column: u16,
         transfer: u32,
-    ) {
+    ) -> bool {
         let entry = self.queues.push(kind, burst(cycle, rank, bank, row, column, transfer));
-        self.boards[rank % RANKS].banks[bank % 64].append(&mut self.queues, kind, entry);
+        let changes = self.boards[rank % RANKS].banks[bank % 64].append(&mut self.queues, kind, entry);
         let waiter = &mut self.ranks[rank];
         waiter.demand += 1;
         waiter.waiting[kind as usize] |= 1 << bank;
@@ -114,6 +114,7 @@ impl Channel {
             self.house_at = 0;
             self.is_next_known = false;
         }
+        changes
     }
 
     /// Whether a burst of `kind` for this place waits.

@@ -189,23 +189,28 @@ impl Channel {
         }
     }
 
-    /// A burst of `kind` for `bank` has entered at `cycle`: what was to come next may not be any more.
+    /// A burst of `kind` for `bank` has entered: what was to come next may not be any more. `changes`: the bank may do
+    /// something else.
     #[inline(always)]
-    pub(crate) fn rethink(&mut self, kind: Kind, rank: usize, bank: usize, cycle: u64) {
-        self.consider(rank, bank);
+    pub(crate) fn rethink(&mut self, kind: Kind, rank: usize, bank: usize, changes: bool) {
+        if changes {
+            self.consider(rank, bank);
+        }
         if !self.is_next_known {
             return;
         }
-        debug_assert!(self.next.cycle >= cycle, "a step was skipped");
-        // It may turn the bus, or change what the chosen bank does.
+        // It may turn the bus.
         let turns = kind != self.direction || self.queues.length(kind) == 1 || kind == Kind::Write;
-        let found = self.boards[rank % RANKS].choice(bank, self.floor, rank);
-        let same = self.next.place == found.place || self.next.place == Choice::HOUSE;
-        if turns || same || self.queues.is_overdue(self.direction, self.next.cycle) {
+        if turns || self.queues.is_overdue(self.direction, self.next.cycle) {
             self.is_next_known = false;
-        } else if found.is_before(&self.next) && self.ranks[rank].serves() {
-            // Before what was chosen, it is before what housekeeping was weighed against it, too.
-            self.next = found;
+        } else if changes {
+            let found = self.boards[rank % RANKS].choice(bank, self.floor, rank);
+            if self.next.place == found.place || self.next.place == Choice::HOUSE {
+                self.is_next_known = false;
+            } else if found.is_before(&self.next) && self.ranks[rank].serves() {
+                // Before what was chosen, it is before what housekeeping was weighed against it, too.
+                self.next = found;
+            }
         }
     }
 }
