@@ -1,25 +1,13 @@
-//! Writes of the host, and their way to flash; what must be durable before a command ends.
+//! Writes of the host, and their way to flash.
 
-use media::{Action, Class, Move, Op, OpId, ProgramOp, Status, Tag};
+use media::{Action, Class, Move, OpId, ProgramOp, Status, Tag};
 
 use crate::buffer::{Holds, NIL, Owner};
 use crate::command::{Kind, Operation};
 use crate::lane::Room;
 use crate::location::{Location, Place};
 use crate::read::{Part, sector_mask};
-use crate::{Actions, Ftl, SYSTEM_SLOTS};
-
-/// A command that ends when what came before it is durable.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Durable {
-    tag: Tag,
-    /// Slots dirtied up to here.
-    epoch: u64,
-    /// Programs below this; set once those slots are all in programs.
-    seal: Option<u64>,
-    /// Generation of the journal of trims.
-    pub(crate) trims: u32,
-}
+use crate::{Actions, Ftl};
 
 impl Ftl {
     #[inline]
@@ -308,7 +296,7 @@ impl Ftl {
     /// Writes that wait for room wait for programs under way and for data to come; where there is neither, what is dirty
     /// must go, however little it is.
     #[inline]
-    fn is_starved(&self) -> bool {
+    pub(crate) fn is_starved(&self) -> bool {
         self.space_queue.0 != NIL && self.moving == 0 && self.reserved == 0
     }
 
@@ -531,157 +519,5 @@ impl Ftl {
             self.collect(lane, out);
         }
         self.pump_on(out);
-    }
-
-    // ---- what must be durable ----
-
-    pub(crate) fn flush(&mut self, tag: Tag, out: &mut Actions) {
-        if self.config.buffers.protected {
-            self.complete(tag, Status::Ok, out);
-            return;
-        }
-        if self.read_only {
-            let clean = self.dirty.head == NIL && self.retries == 0 && self.journal.all_durable();
-            let status = if clean { Status::Ok } else { Status::NoSpace };
-            self.complete(tag, status, out);
-            return;
-        }
-        self.wait_durable(tag);
-        self.pump(out);
-    }
-
-    fn wait_durable(&mut self, tag: Tag) {
-        self.force_epoch = self.epoch;
-        // A write that is durable by itself says nothing of the trims before it.
-        let trims = if self.commands[tag].op == Op::Flush { self.journal.want_trims() } else { 0 };
-        self.durable.push_back(Durable { tag, epoch: self.epoch, seal: None, trims });
-    }
-
-    /// As [`pump`](Self::pump), after something that made nothing dirty and forces nothing: no program of dirty data
-    /// follows from it but where the host had no room, or writes wait for nothing else.
-    #[inline(always)]
-    pub(crate) fn pump_on(&mut self, out: &mut Actions) {
-        let destages = self.stall_ended || self.is_starved();
-        let waits = !self.short_lanes.is_empty() || !self.map_wanted.is_empty() || !self.durable.is_empty();
-        let erases = self.sequence.oldest() > self.empty_after || self.journal.is_wanted();
-        let stuck = (self.host_stalled || self.retries > 0) && self.operations.active() <= self.retries;
-        if destages || waits || erases || stuck {
-            self.pump(out);
-        }
-    }
-
-    /// After anything that may let writing go on: writes dirty data, erases the blocks whose data is superseded for
-    /// good, ends the commands whose data is durable.
-    #[inline(never)]
-    pub(crate) fn pump(&mut self, out: &mut Actions) {
-        self.stall_ended = false;
-        if self.dirty.head != NIL {
-            self.destage(out);
-        }
-        self.collect_short(out);
-        if !self.map_wanted.is_empty() {
-            self.fetch_wanted(out);
-        }
-        self.erase_empty(out);
-        if self.journal.is_wanted() {
-            self.drive_journal(out);
-            if self.host_stalled && self.empty.iter().any(|(b, _)| !self.journal.is_durable(self.blocks.trimmed(*b))) {
-                self.rescue_journal(out);
-            }
-            self.erase_empty(out);
-        }
-        if !self.durable.is_empty() {
-            self.seal_durable();
-            self.end_durable(out);
-        }
-        if self.host_stalled || self.retries > 0 {
-            self.collect_short(out);
-            if self.operations.active() <= self.retries {
-                self.last_resort(out);
-            }
-        }
-    }
-
-    /// Nothing is under way, and the host or a failed program has no room: what is set aside may be used.
-    #[cold]
-    fn last_resort(&mut self, out: &mut Actions) {
-        for desperate in [false, true] {
-            if self.operations.active() <= self.retries && !self.read_only {
-                for lane in 0..self.layout.lanes {
-                    if !desperate || self.despair(lane, out) {
-                        self.short_lanes.push(lane);
-                    }
-                }
-                self.collect_short(out);
-                self.erase_empty(out);
-            }
-        }
-        self.check_dead_end(out);
-    }
-
-    fn collect_short(&mut self, out: &mut Actions) {
-        while let Some(lane) = self.short_lanes.pop() {
-            self.collect(lane, out);
-        }
-    }
-
-    /// Commands whose slots are all in programs wait only for those programs.
-    fn seal_durable(&mut self) {
-        let waiting = if self.dirty.head == NIL { u64::MAX } else { self.slots[self.dirty.head].epoch };
-        while self.sealed < self.durable.len() && self.durable[self.sealed].epoch < waiting {
-            self.durable[self.sealed].seal = Some(self.sequence.next());
-            self.sealed += 1;
-        }
-    }
-
-    fn end_durable(&mut self, out: &mut Actions) {
-        while let Some(Durable { tag, seal: Some(seal), trims, .. }) = self.durable.front().copied() {
-            if self.sequence.oldest() < seal {
-                return;
-            }
-            if !self.journal.want(trims) {
-                return;
-            }
-            self.durable.pop_front();
-            self.sealed -= 1;
-            let id = self.start_operation(Kind::Barrier, tag.0);
-            out.actions.push(Action::Barrier(id));
-        }
-    }
-
-    pub(crate) fn barrier_done(&mut self, id: OpId, out: &mut Actions) {
-        let tag = Tag(self.operations.end(id).subject);
-        self.complete(tag, Status::Ok, out);
-    }
-
-    /// No program can be placed, and nothing is under way that could change that: the drive takes no more writes.
-    fn check_dead_end(&mut self, out: &mut Actions) {
-        if self.read_only || self.operations.active() > self.retries {
-            return;
-        }
-        self.read_only = true;
-        while self.space_queue.0 != NIL {
-            let tag = Tag(self.space_queue.0);
-            self.space_queue.0 = self.commands[tag].next;
-            self.complete(tag, Status::NoSpace, out);
-        }
-        self.space_queue.1 = NIL;
-        self.sealed = 0;
-        while let Some(durable) = self.durable.pop_front() {
-            self.complete(durable.tag, Status::NoSpace, out);
-        }
-    }
-
-    /// True if a slot for a unit of the layer's own can be had.
-    pub(crate) fn system_slot(&mut self, unit: u32) -> Option<u32> {
-        if self.system_used == SYSTEM_SLOTS {
-            return None;
-        }
-        self.system_used += 1;
-        let home = self.home(unit);
-        let slot = self.slots.take(unit, home, Holds::Dirty, Owner::System, self.all_sectors());
-        self.make_dirty(slot);
-        self.table.set(unit, Location::buffer(slot));
-        Some(slot)
     }
 }

@@ -1,7 +1,7 @@
 //! A composed machine in virtual time: one flat event loop over its parts.
 
 use ftl::{Actions, Delivery, Ftl};
-use media::{Action, Op, OpId, ProgramOp, ReadOp, Request, Status, Tag};
+use media::{Action, Op, OpId, Request, Status, Tag};
 use nand::{Done, Nand, PayloadKind, TagBuffers};
 use sim::{EventQueue, Lane, Schedule, Streams, Time, Timeline, Track};
 
@@ -11,6 +11,8 @@ use crate::verify::Checker;
 
 #[path = "event.rs"]
 mod event;
+#[path = "perform.rs"]
+mod perform;
 #[path = "power.rs"]
 mod power;
 #[path = "queue_tracks.rs"]
@@ -462,79 +464,6 @@ impl Machine {
         {
             self.timer = at.max(now);
             self.world.queue.push(TIMER, self.timer, Event::default());
-        }
-    }
-
-    /// Each action is a call of its own, so that the loop around them, mostly of one, costs little.
-    #[inline(never)]
-    fn perform_actions(&mut self, now: Time) {
-        loop {
-            if !self.out.moves.is_empty() {
-                self.perform_moves();
-            }
-            let mut next = 0;
-            while let Some(action) = self.out.actions.get(next) {
-                next += 1;
-                match *action {
-                    Action::Read(op) => self.ask_read(now, op),
-                    Action::Program(op) => self.ask_program(now, op),
-                    Action::Ready { tag } => self.ready(now, tag),
-                    Action::Complete { tag, status } => self.complete(now, tag, status),
-                    other => self.other_action(now, other),
-                }
-            }
-            self.out.actions.clear();
-            if self.barriers.is_empty() {
-                return;
-            }
-            for id in std::mem::take(&mut self.barriers) {
-                self.ftl_done(id);
-            }
-        }
-    }
-
-    #[inline(never)]
-    fn perform_moves(&mut self) {
-        for movement in self.out.moves.drain(..) {
-            self.nand.store_mut().apply(&movement, &mut self.data);
-        }
-    }
-
-    #[inline(never)]
-    fn ask_read(&mut self, now: Time, op: ReadOp) {
-        self.nand.submit_read(now, op, &mut NandView(&mut self.world));
-    }
-
-    #[inline(never)]
-    fn ask_program(&mut self, now: Time, op: ProgramOp) {
-        self.nand.submit_program(now, op, &mut NandView(&mut self.world));
-    }
-
-    #[inline(never)]
-    fn ready(&mut self, now: Time, tag: Tag) {
-        self.front.ready(now, tag, &mut FrontView(&mut self.world));
-    }
-
-    #[inline(never)]
-    fn complete(&mut self, now: Time, tag: Tag, status: Status) {
-        self.front.complete(now, tag, status, &mut FrontView(&mut self.world));
-        self.check_end(tag, status);
-    }
-
-    /// The rare actions.
-    #[inline(never)]
-    fn other_action(&mut self, now: Time, action: Action) {
-        match action {
-            Action::Data { tag, bytes } => self.front.data(now, tag, bytes, &mut FrontView(&mut self.world)),
-            Action::Erase(op) => self.nand.submit_erase(now, op, &mut NandView(&mut self.world)),
-            Action::Retire(block) => self.nand.store_mut().mark_bad(block),
-            Action::Barrier(id) => self.barriers.push(id),
-            Action::MapFetch { id, bytes, store } => {
-                self.front.host_memory(now, bytes, store, id.0, &mut FrontView(&mut self.world));
-            }
-            Action::Read(_) | Action::Program(_) | Action::Ready { .. } | Action::Complete { .. } => {
-                unreachable!("{action:?} is performed on the spot")
-            }
         }
     }
 }
