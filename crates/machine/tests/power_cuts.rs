@@ -43,6 +43,13 @@ fn number(name: &str, otherwise: u64) -> u64 {
     std::env::var(name).ok().and_then(|n| n.parse().ok()).unwrap_or(otherwise)
 }
 
+/// What a history's machine is set to.
+fn describe(seed: u64) -> String {
+    let drawn = draw(&mut Streams::new(seed).stream("test.machine"));
+    let sets: Vec<String> = drawn.sets.iter().map(|(key, value)| format!("{key}={value}")).collect();
+    sets.join(" ")
+}
+
 /// `HISTORIES` of them, from number `HISTORY` on.
 #[test]
 fn histories_of_whole_machines_lose_nothing() {
@@ -50,13 +57,15 @@ fn histories_of_whole_machines_lose_nothing() {
     let (first, count) = (number("HISTORY", 0), number("HISTORIES", 2000));
     let mut sum = Counts::default();
     for seed in first..first + count {
+        if count == 1 {
+            // Whoever repeats one wants to know what it is, also if it never ends.
+            eprintln!("{}", describe(seed));
+        }
         let outcome = std::panic::catch_unwind(|| history(seed, ftl::Plant::Nothing));
         let counts = match outcome {
             Ok(counts) => counts,
             Err(cause) => {
-                let drawn = draw(&mut Streams::new(seed).stream("test.machine"));
-                let sets: Vec<String> = drawn.sets.iter().map(|(key, value)| format!("{key}={value}")).collect();
-                eprintln!("history {seed} failed (run it alone: HISTORY={seed} HISTORIES=1): {}", sets.join(" "));
+                eprintln!("history {seed} failed (run it alone: HISTORY={seed} HISTORIES=1): {}", describe(seed));
                 std::panic::resume_unwind(cause);
             }
         };
