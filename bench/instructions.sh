@@ -90,4 +90,9 @@ row 4 "7 %" 0.104
 row 4 "12.5 %" 0.161
 row 4 "28 %" 0.321
 row 8 "28 %" 0.321
+
+{
+    printf '\n## DRAM\n\nOf a controller and its channel alone (`bench/dram.sh`), with what submits to it.\n\n'
+    bench/dram.sh
+} >>BENCH.md
 cat BENCH.md
