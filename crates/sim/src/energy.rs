@@ -1,7 +1,7 @@
 //! Energy that loses nothing: whole attojoules in 128 bits.
 
 use std::fmt;
-use std::ops::{Add, AddAssign};
+use std::ops::{Add, AddAssign, Mul};
 
 use crate::Time;
 
@@ -60,6 +60,14 @@ impl AddAssign for Energy {
     }
 }
 
+impl Mul<u64> for Energy {
+    type Output = Energy;
+    #[inline]
+    fn mul(self, times: u64) -> Energy {
+        Energy { attojoules: self.attojoules * u128::from(times) }
+    }
+}
+
 impl fmt::Display for Energy {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let pj = self.pj_f64();
@@ -86,6 +94,7 @@ mod tests {
             sum += one;
         }
         assert_eq!(sum, Energy::of_power(3000, Time::from_ps(7)));
+        assert_eq!(one * 1000, sum);
         assert_eq!(Energy::of_power(1_000_000, Time::from_s(1)).joules(), 1.0);
     }
 }

@@ -1,0 +1,140 @@
+//! When each page is requested next, for policies that know the future.
+//!
+//! In memory it is one pass backwards ([`foresee`]). A trace that does not fit is read twice, in constant memory:
+//! once from its last chunk to its first, writing four bytes a request ([`write_ahead`]), once forwards beside that
+//! file.
+
+use std::io::{self, Read, Seek, SeekFrom, Write};
+
+use crate::policy::Foreseen;
+
+/// No further request of the same page.
+pub const NEVER: u32 = u32::MAX;
+
+/// Walks a trace backwards, chunk by chunk, and says for each request how many requests ahead its page comes next.
+#[derive(Clone, Debug)]
+pub struct Backwards {
+    /// Where each page was last met, walking backwards: requests counted from the end, from 1; 0 if not met yet.
+    met: Vec<u64>,
+    from_end: u64,
+}
+
+impl Backwards {
+    /// At the end of a trace of pages `0..pages`.
+    pub fn new(pages: u32) -> Backwards {
+        Backwards { met: vec![0; pages as usize], from_end: 0 }
+    }
+
+    /// The request in front of those seen so far.
+    ///
+    /// # Panics
+    /// If the page is not below the number given, or comes again only after 2^32 - 1 requests or more.
+    #[inline]
+    pub fn step(&mut self, page: u32) -> u32 {
+        self.from_end += 1;
+        match std::mem::replace(&mut self.met[page as usize], self.from_end) {
+            0 => NEVER,
+            met => {
+                let ahead = self.from_end - met;
+                assert!(ahead < u64::from(NEVER), "page {page} is requested again only {ahead} requests later");
+                ahead as u32
+            }
+        }
+    }
+}
+
+/// A whole trace of pages `0..pages` with its future.
+///
+/// # Panics
+/// As [`Backwards::step`].
+pub fn foresee(pages: u32, trace: &[u32]) -> Vec<Foreseen> {
+    let mut backwards = Backwards::new(pages);
+    let mut seen: Vec<Foreseen> =
+        trace.iter().rev().map(|&page| Foreseen { page, ahead: backwards.step(page) }).collect();
+    seen.reverse();
+    seen
+}
+
+/// Requests read and written at a time.
+const CHUNK: u64 = 1 << 16;
+
+/// Reads a trace of densely numbered pages (little-endian `u32`s, from the start of `trace` to its end) backwards and
+/// writes to `ahead`, from its start, a little-endian `u32` for each: how far ahead the page comes next, or [`NEVER`].
+/// Memory: a chunk, and 8 bytes a page. Returns the number of requests.
+///
+/// # Errors
+/// Of the two files; `InvalidData` where the trace is no whole number of words or names a page that is not below
+/// `pages`.
+pub fn write_ahead<R: Read + Seek, W: Write + Seek>(pages: u32, mut trace: R, mut ahead: W) -> io::Result<u64> {
+    let invalid = |what: String| io::Error::new(io::ErrorKind::InvalidData, what);
+    let bytes = trace.seek(SeekFrom::End(0))?;
+    if bytes % 4 != 0 {
+        return Err(invalid(format!("a page trace of {bytes} bytes, expected a multiple of 4")));
+    }
+    let requests = bytes / 4;
+    let mut backwards = Backwards::new(pages);
+    let mut words = vec![0u8; (4 * CHUNK.min(requests)) as usize];
+    let mut end = requests;
+    while end > 0 {
+        let start = end.saturating_sub(CHUNK);
+        let chunk = &mut words[..(4 * (end - start)) as usize];
+        trace.seek(SeekFrom::Start(4 * start))?;
+        trace.read_exact(chunk)?;
+        for (back, word) in chunk.chunks_exact_mut(4).rev().enumerate() {
+            let page = u32::from_le_bytes([word[0], word[1], word[2], word[3]]);
+            if page >= pages {
+                let request = end - 1 - back as u64;
+                return Err(invalid(format!("request {request} is for page {page}, expected less than {pages}")));
+            }
+            word.copy_from_slice(&backwards.step(page).to_le_bytes());
+        }
+        ahead.seek(SeekFrom::Start(4 * start))?;
+        ahead.write_all(chunk)?;
+        end = start;
+    }
+    ahead.flush()?;
+    Ok(requests)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Cursor;
+
+    use super::*;
+    use sim::Streams;
+
+    #[test]
+    fn the_future_by_looking_for_it() {
+        let mut rng = Streams::new(3).stream("future");
+        let trace: Vec<u32> = (0..500).map(|_| rng.below(40) as u32).collect();
+        for (i, seen) in foresee(40, &trace).into_iter().enumerate() {
+            let next = trace[i + 1..].iter().position(|&page| page == trace[i]);
+            assert_eq!(seen, Foreseen { page: trace[i], ahead: next.map_or(NEVER, |next| next as u32 + 1) });
+        }
+    }
+
+    #[test]
+    fn a_file_read_backwards_says_the_same() {
+        let mut rng = Streams::new(4).stream("future");
+        for requests in [0, 1, CHUNK - 1, CHUNK, 2 * CHUNK + 5] {
+            let trace: Vec<u32> = (0..requests).map(|_| rng.below(300) as u32).collect();
+            let file: Vec<u8> = trace.iter().flat_map(|page| page.to_le_bytes()).collect();
+            let mut ahead = Cursor::new(Vec::new());
+            assert_eq!(write_ahead(300, Cursor::new(file), &mut ahead).unwrap(), requests);
+            let ahead: Vec<u32> =
+                ahead.into_inner().chunks_exact(4).map(|word| u32::from_le_bytes(word.try_into().unwrap())).collect();
+            let expected: Vec<u32> = foresee(300, &trace).iter().map(|seen| seen.ahead).collect();
+            assert_eq!(ahead, expected);
+        }
+    }
+
+    #[test]
+    fn a_bad_file_is_refused() {
+        let mut out = Cursor::new(Vec::new());
+        let error = write_ahead(2, Cursor::new(vec![0; 6]), &mut out).unwrap_err();
+        assert_eq!(error.to_string(), "a page trace of 6 bytes, expected a multiple of 4");
+        let file: Vec<u8> = [1u32, 0, 2, 1].iter().flat_map(|page| page.to_le_bytes()).collect();
+        let error = write_ahead(2, Cursor::new(file), &mut out).unwrap_err();
+        assert_eq!(error.to_string(), "request 2 is for page 2, expected less than 2");
+    }
+}

@@ -1,0 +1,24 @@
+//! Demand paging from flash that can be executed in.
+//!
+//! A page comes from the flash array through a OneNAND buffer. Conventional paging moves it on into SRAM; a policy
+//! that knows the buffers may leave it there and have it read in place.
+//!
+//! * [`policy`]: LRU, FIFO, CLOCK, MIN, 2Q, ARC, S3-FIFO, PM-XIP.
+//! * [`Counts`] and [`Costs`]: what a policy did, and what that takes in time and energy.
+//! * [`Numbering`]: pages numbered densely, once, before any policy sees them.
+//! * [`future`]: next uses, in memory or in two passes over a file.
+//!
+//! A trace is a slice of page numbers, or many slices one after another ([`policy::serve`]): on-line policies keep
+//! state in proportion to the number of different pages, whatever the length of the trace.
+
+pub mod costs;
+pub mod future;
+mod lists;
+pub mod memory;
+mod numbering;
+pub mod policy;
+
+pub use costs::{Cost, Costs};
+pub use memory::{Counts, Memory};
+pub use numbering::Numbering;
+pub use policy::Policy;
