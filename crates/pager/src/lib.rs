@@ -3,7 +3,7 @@
 //! A page comes from the flash array through a OneNAND buffer. Conventional paging moves it on into SRAM; a policy
 //! that knows the buffers may leave it there and have it read in place.
 //!
-//! * [`policy`]: LRU, FIFO, CLOCK, MIN, 2Q, ARC, S3-FIFO, PM-XIP.
+//! * [`policy`]: LRU, FIFO, CLOCK, MIN, 2Q, ARC, S3-FIFO, PM-XIP, and rent-or-buy, which is ours.
 //! * [`Counts`] and [`Costs`]: what a policy did, and what that takes in time and energy.
 //! * [`Numbering`]: pages numbered densely, once, before any policy sees them.
 //! * [`future`]: next uses, in memory or in two passes over a file.
@@ -17,6 +17,7 @@ mod lists;
 pub mod memory;
 mod numbering;
 pub mod policy;
+pub mod synthetic;
 
 pub use costs::{Cost, Costs};
 pub use memory::{Counts, Memory};

@@ -6,6 +6,7 @@ mod fifo;
 mod lru;
 mod min;
 mod pm_xip;
+mod rent_or_buy;
 mod s3_fifo;
 mod two_q;
 
@@ -13,8 +14,9 @@ pub use arc::Arc;
 pub use clock::Clock;
 pub use fifo::Fifo;
 pub use lru::Lru;
-pub use min::{Min, Foreseen};
+pub use min::{Foreseen, Min};
 pub use pm_xip::{PmXip, Promotion, Reading, Test, Window};
+pub use rent_or_buy::RentOrBuy;
 pub use s3_fifo::S3Fifo;
 pub use two_q::TwoQ;
 

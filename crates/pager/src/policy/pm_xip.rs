@@ -89,7 +89,7 @@ const EMPTY: u32 = u32::MAX;
 /// one slot of the window and two counters a request; a promotion walks at most `window` pages of the recency list.
 /// *When not to use it:* where SRAM holds, or nearly holds, the working set. Pages that take turns never exceed the
 /// threshold, are never moved although frames lie idle, and are loaded again and again: 2 to 23 times the time of LRU.
-/// DUEL_DOC
+/// [`RentOrBuy`](crate::policy::RentOrBuy) is the policy without that fault.
 #[derive(Clone, Debug)]
 pub struct PmXip {
     reading: Reading,

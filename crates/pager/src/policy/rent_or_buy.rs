@@ -1,0 +1,329 @@
+//! Rent or buy, with four patiences in a duel: keeps what reading in place wins, and does not lose where SRAM suffices.
+
+use crate::costs::Costs;
+use crate::lists::Lists;
+use crate::memory::Memory;
+use crate::policy::Policy;
+
+/// No page.
+const NONE: u32 = u32::MAX;
+
+/// Rent or buy. A page that is read in place pays *rent*: the load each time it must be fetched again, and the slower
+/// reads. It is moved into SRAM when what it has paid, *while the least recently requested page there lay idle*,
+/// reaches the price; a request for that page in between resets the account. As long as SRAM has a free frame, pages
+/// are moved at once.
+///
+/// How high the price should be depends on the program, so there are `N` (four by default): 0, 1, 3 and 9 loads. 0 is
+/// LRU. Each price is played through on page numbers alone, all four on the same requests, and the memory follows one
+/// of them, the leader. When another has been cheaper than the leader by twice the price of filling SRAM, since the
+/// last change of leader and counted from its best moment on, it becomes the leader. The memory takes after a new leader as pages
+/// are asked for: a page that the leader has in SRAM is moved there, in place of one that the leader has not.
+///
+/// This is a policy of this project. It owes the comparison of a page's recency with that of the oldest resident page
+/// to LIRS (Jiang, Zhang, SIGMETRICS 2002), the account to ski rental (Karlin, Manasse, Rudolph, Sleator, 1988), and
+/// playing several policies through while following one to Blum and Burch (COLT 1997). The prices are assumed: a
+/// factor of three between neighbours spans what code showed, and four fit in half a byte.
+///
+/// *Reasoning.* In a loop over more pages than fit, every page in SRAM is requested between two requests of any other:
+/// nobody's rent adds up, the frames stay with their pages, and the rest of the loop is read in place, where LRU misses
+/// everything. PM-XIP's fault, pages that take turns in the buffers for ever while frames lie idle, cannot last: each
+/// such load is rent, and an idle frame's owner does not defend it. Where references are nearly random, patience is
+/// right; in a program that changes phase often, it is not; that is what the duel finds out.
+///
+/// *Guarantee*, for any trace and any of the prices `i`, F and M the prices of a load and a move, S frames, B buffers:
+/// time <= time of price `i` alone + (changes of leader + 1) * (2 S (F + M) + S (2 F + M) + B F + one fault). Between
+/// two changes no price has, over any stretch, been cheaper than the leader by more than the first term; and following
+/// a leader costs, beyond what it costs itself, at most one load and move for each page that it had in SRAM and we had
+/// not, and a load for what these displaced in the buffers. With price 0 among them, that is a bound against LRU.
+///
+/// *Cost.* One recency list for all prices and the memory: a request moves its page to the front, and does more only
+/// for prices under which the page is not in SRAM. The oldest page under each price is found by a hand that moves over
+/// each page at most once a request (as LIRS prunes its stack), so O(N) amortised, whatever the number of frames; a
+/// fault looks at the B buffers. State: 24 bytes a page and 8 a price.
+///
+/// *When not to use it.* In traces of a few thousand requests, where the duel does not decide in time; where the
+/// counters cannot be kept at every request (PM-XIP needs the same), only at faults; where pages are never read in
+/// place, since then LRU or [`Arc`](crate::policy::Arc) does the same for less.
+#[derive(Clone, Debug)]
+pub struct RentOrBuy<const N: usize = 4> {
+    frames: u32,
+    buffers: usize,
+    /// Picoseconds that a load, a move, and a read in place instead of in SRAM take.
+    load: u64,
+    moved: u64,
+    slower_read: u64,
+    /// Rent, in picoseconds, from which on each price is reached.
+    prices: [u64; N],
+    now: u64,
+    pages: Vec<Page>,
+    /// Rent that page `p` has paid under price `i`, at `N * p + i`, ps.
+    rents: Vec<u64>,
+    recent: Lists<1>,
+    /// The memories played through, and at `N` the real one's.
+    sides: Vec<Side>,
+    leader: usize,
+    /// How much cheaper each price has been than the leader, ps: since the last change, and never below 0.
+    ahead: [u64; N],
+    /// Lead from which on the leader changes, ps.
+    decisive: u64,
+    changes: u64,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Page {
+    /// When it was last requested, from 1; 0 never.
+    last: u64,
+    /// Sides (bits) that have it in SRAM.
+    in_sram: u32,
+    /// Sides that have it in a buffer.
+    in_buffer: u32,
+}
+
+/// One memory: what is not in the pages' bits.
+#[derive(Clone, Debug)]
+struct Side {
+    resident: u32,
+    /// The least recently requested page in SRAM, [`NONE`] while there is no page.
+    oldest: u32,
+    buffers: Vec<u32>,
+}
+
+/// The prices of [`RentOrBuy::new`], in loads.
+const LOADS: [u32; 4] = [0, 1, 3, 9];
+
+impl RentOrBuy<4> {
+    /// An empty SRAM of `frames` pages and `buffers` empty buffers, deciding by the times of `costs`.
+    ///
+    /// # Panics
+    /// If there is no frame or no buffer.
+    pub fn new(frames: u32, buffers: u32, costs: &Costs) -> RentOrBuy<4> {
+        RentOrBuy::with_prices(frames, buffers, costs, LOADS)
+    }
+}
+
+impl<const N: usize> RentOrBuy<N> {
+    /// The same with prices of its own, each a number of loads (of moves, should a move cost more than a load). With
+    /// one price there is no duel.
+    ///
+    /// # Panics
+    /// If there is no frame, no buffer, no price, or more than 31 prices.
+    pub fn with_prices(frames: u32, buffers: u32, costs: &Costs, prices: [u32; N]) -> RentOrBuy<N> {
+        assert!(frames > 0 && buffers > 0, "rent or buy with {frames} frames and {buffers} buffers");
+        assert!((1..32).contains(&N), "rent or buy with {N} prices");
+        let (load, moved) = (costs.flash_to_buffer.time.ps(), costs.buffer_to_sram.time.ps());
+        let side = Side { resident: 0, oldest: NONE, buffers: Vec::with_capacity(buffers as usize) };
+        RentOrBuy {
+            frames,
+            buffers: buffers as usize,
+            load,
+            moved,
+            slower_read: costs.buffer_read.time.saturating_sub(costs.sram_read.time).ps(),
+            prices: prices.map(|price| u64::from(price) * load.max(moved)),
+            now: 0,
+            pages: Vec::new(),
+            rents: Vec::new(),
+            recent: Lists::new(),
+            sides: vec![side; N + 1],
+            leader: 0,
+            ahead: [0; N],
+            decisive: 2 * u64::from(frames) * (load + moved),
+            changes: 0,
+        }
+    }
+
+    /// How often the leader has changed.
+    pub fn changes(&self) -> u64 {
+        self.changes
+    }
+
+    /// Before `page` goes to the front of the recency list: hands that are at it go on to the next page of their side.
+    #[inline]
+    fn lift_hands(&mut self, page: u32) {
+        for side in 0..=N {
+            if self.sides[side].oldest == page && self.sides[side].resident > 1 {
+                self.sides[side].oldest = self.next_in_front(page, side);
+            }
+        }
+    }
+
+    /// The least recently requested page of `side` in front of `page`.
+    fn next_in_front(&self, page: u32, side: usize) -> u32 {
+        let mut at = page;
+        loop {
+            at = self.recent.before(at).expect("a side with more pages has one in front of its oldest");
+            if self.pages[at as usize].in_sram >> side & 1 == 1 {
+                return at;
+            }
+        }
+    }
+
+    /// `page`, just requested and at the front, enters the SRAM of `side`, where there is room.
+    fn enter(&mut self, page: u32, side: usize) {
+        self.pages[page as usize].in_sram |= 1 << side;
+        let state = &mut self.sides[side];
+        state.resident += 1;
+        if state.resident == 1 {
+            state.oldest = page;
+        }
+        if self.pages[page as usize].in_buffer >> side & 1 == 1 {
+            self.pages[page as usize].in_buffer &= !(1 << side);
+            state.buffers.retain(|&other| other != page);
+        }
+    }
+
+    /// `victim` leaves the SRAM of `side`.
+    fn leave(&mut self, victim: u32, side: usize) {
+        self.pages[victim as usize].in_sram &= !(1 << side);
+        self.sides[side].resident -= 1;
+        if self.sides[side].resident == 0 {
+            self.sides[side].oldest = NONE;
+        } else if self.sides[side].oldest == victim {
+            self.sides[side].oldest = self.next_in_front(victim, side);
+        }
+    }
+
+    /// Loads `page` into a buffer of `side`; returns the page that had to leave one.
+    fn load_into_buffer(&mut self, page: u32, side: usize) -> Option<u32> {
+        let mut victim = None;
+        if self.sides[side].buffers.len() == self.buffers {
+            let held = &self.sides[side].buffers;
+            let slot = (0..held.len()).min_by_key(|&slot| self.pages[held[slot] as usize].last);
+            let left = self.sides[side].buffers.swap_remove(slot.expect("there are buffers"));
+            self.pages[left as usize].in_buffer &= !(1 << side);
+            victim = Some(left);
+        }
+        self.sides[side].buffers.push(page);
+        self.pages[page as usize].in_buffer |= 1 << side;
+        victim
+    }
+
+    /// Plays the request for `page`, which is not in the SRAM of `side` and was last requested at `previous`; returns
+    /// what it took beyond a read of SRAM, ps.
+    fn play(&mut self, page: u32, previous: u64, side: usize) -> u64 {
+        let full = self.sides[side].resident == self.frames;
+        let oldest = self.sides[side].oldest;
+        // Whether the page was requested since the one that it would replace.
+        let idle = previous > 0 && (!full || previous > self.pages[oldest as usize].last);
+        let rent = &mut self.rents[N * page as usize + side];
+        if !idle {
+            *rent = 0;
+        }
+        let mut cost = 0;
+        if self.pages[page as usize].in_buffer >> side & 1 == 1 {
+            *rent += self.slower_read;
+            cost += self.slower_read;
+        } else {
+            *rent += if idle { self.load } else { 0 };
+            cost += self.load;
+            self.load_into_buffer(page, side);
+        }
+        let rent = &mut self.rents[N * page as usize + side];
+        if !full || *rent >= self.prices[side] {
+            *rent = 0;
+            if full {
+                self.leave(oldest, side);
+            }
+            self.enter(page, side);
+            cost += self.moved;
+        } else if cost >= self.load {
+            cost += self.slower_read;
+        }
+        cost
+    }
+
+    /// Accounts for what each price paid, and changes the leader if one has a decisive lead.
+    fn compare(&mut self, costs: [u64; N]) {
+        let paid = costs[self.leader];
+        let mut best = self.leader;
+        for price in 0..N {
+            self.ahead[price] = (self.ahead[price] + paid).saturating_sub(costs[price]);
+            if self.ahead[price] > self.ahead[best] {
+                best = price;
+            }
+        }
+        if self.ahead[best] > self.decisive {
+            self.leader = best;
+            self.ahead = [0; N];
+            self.changes += 1;
+        }
+    }
+
+    /// The page that leaves the real SRAM: of those that the leader has not, the least recently requested.
+    fn victim(&self) -> u32 {
+        let mut at = self.sides[N].oldest;
+        while self.pages[at as usize].in_sram >> self.leader & 1 == 1 {
+            at = self.next_in_front(at, N);
+        }
+        at
+    }
+
+    /// Serves a page that is not in the real SRAM.
+    fn serve<M: Memory>(&mut self, page: u32, memory: &mut M) {
+        let buffered = self.pages[page as usize].in_buffer >> N & 1 == 1;
+        if buffered {
+            memory.read_buffer(page);
+        } else {
+            if let Some(victim) = self.load_into_buffer(page, N) {
+                memory.discard_from_buffer(victim);
+            }
+            memory.load(page);
+        }
+        let moves = self.pages[page as usize].in_sram >> self.leader & 1 == 1;
+        if moves {
+            if self.sides[N].resident == self.frames {
+                // The leader has this page and no more than as many, so one of ours it has not.
+                let victim = self.victim();
+                self.leave(victim, N);
+                memory.discard_from_sram(victim);
+            }
+            memory.move_to_sram(page);
+            self.enter(page, N);
+        }
+        match (buffered, moves) {
+            (true, _) => {}
+            (false, true) => memory.read_sram(page),
+            (false, false) => memory.read_buffer(page),
+        }
+    }
+}
+
+impl<const N: usize> Policy for RentOrBuy<N> {
+    type Request = u32;
+
+    fn grow(&mut self, pages: u32) {
+        self.recent.grow(pages);
+        let pages = self.pages.len().max(pages as usize);
+        self.pages.resize(pages, Page { last: 0, in_sram: 0, in_buffer: 0 });
+        self.rents.resize(N * pages, 0);
+    }
+
+    #[inline]
+    fn request<M: Memory>(&mut self, page: u32, memory: &mut M) {
+        self.now += 1;
+        let previous = std::mem::replace(&mut self.pages[page as usize].last, self.now);
+        if self.recent.front(0) != Some(page) {
+            if previous > 0 {
+                self.lift_hands(page);
+                self.recent.move_to_front(0, page);
+            } else {
+                self.recent.push_front(0, page);
+            }
+        }
+        let in_sram = self.pages[page as usize].in_sram;
+        let played = (1u32 << N) - 1;
+        if in_sram & played != played {
+            let mut costs = [0; N];
+            for (side, cost) in costs.iter_mut().enumerate() {
+                if in_sram >> side & 1 == 0 {
+                    *cost = self.play(page, previous, side);
+                }
+            }
+            self.compare(costs);
+        }
+        if in_sram >> N & 1 == 1 {
+            memory.read_sram(page);
+        } else {
+            self.serve(page, memory);
+        }
+    }
+}
