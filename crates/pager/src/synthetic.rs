@@ -26,10 +26,7 @@ pub struct Locality {
 /// Localities to try a policy on, by name.
 pub const LOCALITIES: &[(&str, Locality)] = &[
     // A size like djpeg's in xip (148 pages): many small loops, some error handling and input between.
-    (
-        "jpeg",
-        Locality { pages: 148, working_set: (3, 9), body: (5, 14), run: 6.0, iterations: 25.0, stray: 0.03 },
-    ),
+    ("jpeg", Locality { pages: 148, working_set: (3, 9), body: (5, 14), run: 6.0, iterations: 25.0, stray: 0.03 }),
     ("loops of 5", Locality { pages: 40, working_set: (5, 5), body: (5, 5), run: 4.0, iterations: 400.0, stray: 0.0 }),
     ("loops of 9", Locality { pages: 40, working_set: (9, 9), body: (9, 9), run: 4.0, iterations: 400.0, stray: 0.0 }),
     (
@@ -41,14 +38,20 @@ pub const LOCALITIES: &[(&str, Locality)] = &[
         "hot and cold",
         Locality { pages: 120, working_set: (4, 4), body: (4, 8), run: 3.0, iterations: 1000.0, stray: 0.25 },
     ),
-    ("two in turn", Locality { pages: 30, working_set: (2, 2), body: (2, 2), run: 1.5, iterations: 200.0, stray: 0.01 }),
     (
-        "calls",
-        Locality { pages: 60, working_set: (6, 12), body: (30, 60), run: 2.0, iterations: 100.0, stray: 0.02 },
+        "two in turn",
+        Locality { pages: 30, working_set: (2, 2), body: (2, 2), run: 1.5, iterations: 200.0, stray: 0.01 },
     ),
-    ("large set", Locality { pages: 32, working_set: (28, 32), body: (60, 90), run: 5.0, iterations: 300.0, stray: 0.0 }),
+    ("calls", Locality { pages: 60, working_set: (6, 12), body: (30, 60), run: 2.0, iterations: 100.0, stray: 0.02 }),
+    (
+        "large set",
+        Locality { pages: 32, working_set: (28, 32), body: (60, 90), run: 5.0, iterations: 300.0, stray: 0.0 },
+    ),
     ("random", Locality { pages: 48, working_set: (48, 48), body: (48, 48), run: 1.0, iterations: 1.0, stray: 1.0 }),
-    ("random runs", Locality { pages: 48, working_set: (48, 48), body: (48, 48), run: 8.0, iterations: 1.0, stray: 1.0 }),
+    (
+        "random runs",
+        Locality { pages: 48, working_set: (48, 48), body: (48, 48), run: 8.0, iterations: 1.0, stray: 1.0 },
+    ),
 ];
 
 /// The locality called `name`, if there is one.

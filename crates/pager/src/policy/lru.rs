@@ -12,7 +12,7 @@ use crate::policy::{Policy, bring_in};
 /// constant whatever the number of frames. *When not to use it:* for loops over more pages than there are frames,
 /// where it misses every time; for scans, which push out everything; where a page may be read in place, since it pays
 /// the move into SRAM for a page that is read once. To know it for many SRAM sizes use
-/// [`StackDistances`](crate::StackDistances), one pass for all.
+/// [`StackDistances`](crate::sweep::StackDistances), one pass for all.
 #[derive(Clone, Debug)]
 pub struct Lru {
     frames: u32,

@@ -235,8 +235,8 @@ impl<const N: usize> RentOrBuy<N> {
     fn compare(&mut self, costs: [u64; N]) {
         let paid = costs[self.leader];
         let mut best = self.leader;
-        for price in 0..N {
-            self.ahead[price] = (self.ahead[price] + paid).saturating_sub(costs[price]);
+        for (price, cost) in costs.into_iter().enumerate() {
+            self.ahead[price] = (self.ahead[price] + paid).saturating_sub(cost);
             if self.ahead[price] > self.ahead[best] {
                 best = price;
             }

@@ -1,0 +1,315 @@
+//! A lower bound by prices on places.
+
+use crate::bound::Weights;
+
+/// A cost that cannot be.
+const NEVER: u64 = u64::MAX / 2;
+
+/// A bound that no schedule can beat, in the units of `weights`: `rounds` of raising and lowering prices, of which the
+/// best bound counts. `known` is what some schedule pays; it only sets how fast prices move, and any value is safe.
+///
+/// *The bound.* A run of requests for one page is one *visit*; its moment is its last request. Let prices `m(t)` and
+/// `n(t)`, not negative, be charged for each page that is in a buffer, or in SRAM, at moment `t`. A schedule that keeps
+/// to the capacities is charged at most `C = sum over t of (buffers * m(t) + frames * n(t))` in all. So its cost is at
+/// least its cost with the charges, less C; and cost with charges is a sum over pages, each page's part at least what
+/// the page would pay alone, without regard to capacities. That least is computed page by page, from visit to visit.
+///
+/// *A page alone* is, between two of its visits, in one of these states: nowhere; in its buffer throughout; in SRAM
+/// throughout; in both; or first in its buffer and from some moment on in SRAM, the best such moment. What else a
+/// schedule may do costs no less. Loaded between two visits: it pays the load, and whatever it is charged meanwhile;
+/// nowhere and loaded at the visit pays no more. Copied between two visits while the buffer keeps it: no more when
+/// copied at the later visit. A run of `r` requests: if the page is in SRAM at its end, the reads cost at least
+/// `r * sram_read`; if only in a buffer then, it was in SRAM before (came so, or was copied and pays a move) and the
+/// reads cost at least that again, or each is a `buffer_read`. Each transition below takes the least of these.
+///
+/// *How good.* The prices rise where more pages want to stay than there are places (a subgradient step, of the length
+/// Polyak proposed), towards the best of all prices, which give the linear relaxation of the packing problem. It is
+/// exact for one kind of place; for two it need not be, and `rounds` are finite. The prices are whole numbers, so no
+/// rounding can spoil the bound. Time: rounds times visits, times the logarithm of a stack that is short; memory: about
+/// 80 bytes a visit. A long trace may be cut into parts that each start anew and bounded part by part, but then each part pays its
+/// first loads again, which is no bound; so it is not offered.
+///
+/// # Panics
+/// If the trace has a page beyond `pages`.
+pub fn lower_bound(
+    pages: u32,
+    trace: &[u32],
+    frames: u32,
+    buffers: u32,
+    weights: &Weights,
+    known: u64,
+    rounds: u32,
+) -> u64 {
+    let mut problem = Problem::new(pages, trace, *weights);
+    let moments = problem.visits.len();
+    let mut prices = Prices { buffer: vec![0; moments], sram: vec![0; moments] };
+    let (places_buffer, places_sram) = (i64::from(buffers), i64::from(frames));
+    let mut best = 0;
+    let mut best_prices = prices.clone();
+    let mut use_buffer = vec![0i64; moments + 1];
+    let mut use_sram = vec![0i64; moments + 1];
+    // Directions are averaged over rounds, so that prices do not swing between two alternatives.
+    let mut direction = vec![[0.0f64; 2]; moments];
+    let mut reach = 1.0;
+    let mut stale = 0;
+    for _ in 0..rounds {
+        let charged = problem.cheapest(&prices);
+        let whole: u128 = prices.buffer.iter().map(|&price| u128::from(price) * u128::from(buffers)).sum::<u128>()
+            + prices.sram.iter().map(|&price| u128::from(price) * u128::from(frames)).sum::<u128>();
+        let bound = u128::from(charged).saturating_sub(whole) as u64;
+        if bound > best {
+            best = bound;
+            best_prices = prices.clone();
+            stale = 0;
+        } else {
+            stale += 1;
+            if stale == 12 {
+                // Too long steps: back to the best, and shorter.
+                stale = 0;
+                reach *= 0.6;
+                prices = best_prices.clone();
+                direction.fill([0.0; 2]);
+                problem.cheapest(&prices);
+            }
+        }
+        use_buffer.fill(0);
+        use_sram.fill(0);
+        problem.occupancy(&mut use_buffer, &mut use_sram);
+        let mut length = 0.0;
+        let (mut in_buffers, mut in_sram) = (0, 0);
+        for t in 0..moments {
+            in_buffers += use_buffer[t];
+            in_sram += use_sram[t];
+            for (way, over, price) in
+                [(0, in_buffers - places_buffer, prices.buffer[t]), (1, in_sram - places_sram, prices.sram[t])]
+            {
+                let way = &mut direction[t][way];
+                *way = 0.7 * *way + 0.3 * over as f64;
+                // A price of nothing cannot fall.
+                if price == 0 && *way < 0.0 {
+                    *way = 0.0;
+                }
+                length += *way * *way;
+            }
+        }
+        if length == 0.0 {
+            break;
+        }
+        let step = reach * (known.saturating_sub(bound).max(1)) as f64 / length;
+        for (t, way) in direction.iter().enumerate() {
+            let moved = |price: u64, way: f64| (price as i64).saturating_add((step * way) as i64).max(0) as u64;
+            // No place is worth more than loading a page anew and moving it.
+            let most = weights.load + weights.moved + weights.buffer_read.max(weights.sram_read);
+            prices.buffer[t] = moved(prices.buffer[t], way[0]).min(most);
+            prices.sram[t] = moved(prices.sram[t], way[1]).min(most);
+        }
+    }
+    best
+}
+
+#[derive(Clone)]
+struct Prices {
+    buffer: Vec<u64>,
+    sram: Vec<u64>,
+}
+
+/// A run of requests for one page.
+#[derive(Clone, Copy)]
+struct Visit {
+    page: u32,
+    requests: u64,
+    /// The page's visit before, [`FIRST`] if none.
+    before: u32,
+}
+
+const FIRST: u32 = u32::MAX;
+
+/// Where a page is between visits, and in the same numbers at a visit.
+const NOWHERE: usize = 0;
+const BUFFER: usize = 1;
+const SRAM: usize = 2;
+const BOTH: usize = 3;
+/// Only as a way to arrive: in the buffer first, then in SRAM.
+const COPIED: usize = 4;
+
+/// The cheapest ways up to a visit.
+#[derive(Clone, Copy, Default)]
+struct Ways {
+    /// Cost with charges when leaving in each state.
+    costs: [u64; 4],
+    /// Where the page was at the visit, for each state it leaves in.
+    at: [u8; 4],
+    /// How it arrived, for each place at the visit.
+    arrived: [u8; 4],
+    /// For [`COPIED`]: from which moment on it is in SRAM.
+    copied: u32,
+}
+
+struct Problem {
+    weights: Weights,
+    visits: Vec<Visit>,
+    ways: Vec<Ways>,
+    /// The last visit of each page.
+    last: Vec<u32>,
+    /// Sums of prices over the moments before.
+    buffer_before: Vec<u64>,
+    sram_before: Vec<u64>,
+    /// Moments of which each has a smaller difference of sums than all later ones.
+    minima: Vec<u32>,
+}
+
+fn least<const N: usize>(ways: [(u64, usize); N]) -> (u64, u8) {
+    let (cost, how) = ways.into_iter().min_by_key(|way| way.0).expect("there are ways");
+    (cost.min(NEVER), how as u8)
+}
+
+impl Problem {
+    fn new(pages: u32, trace: &[u32], weights: Weights) -> Problem {
+        let mut last = vec![FIRST; pages as usize];
+        let mut visits: Vec<Visit> = Vec::new();
+        for &page in trace {
+            match visits.last_mut() {
+                Some(visit) if visit.page == page => visit.requests += 1,
+                _ => {
+                    assert!(visits.len() < FIRST as usize, "a trace of 2^32 visits");
+                    let before = std::mem::replace(&mut last[page as usize], visits.len() as u32);
+                    visits.push(Visit { page, requests: 1, before });
+                }
+            }
+        }
+        Problem {
+            weights,
+            ways: vec![Ways::default(); visits.len()],
+            buffer_before: vec![0; visits.len() + 1],
+            sram_before: vec![0; visits.len() + 1],
+            minima: Vec::new(),
+            visits,
+            last,
+        }
+    }
+
+    /// The moment in `from..=to` from which on SRAM instead of a buffer is cheapest: `to` is the moment reached.
+    fn best_copy(&self, from: u32) -> u32 {
+        self.minima[self.minima.partition_point(|&moment| moment < from)]
+    }
+
+    /// What SRAM from `moment` on saves, as a difference to compare.
+    fn saved(&self, moment: u32) -> i128 {
+        i128::from(self.buffer_before[moment as usize]) - i128::from(self.sram_before[moment as usize])
+    }
+
+    /// The least cost with charges of all pages, each alone.
+    fn cheapest(&mut self, prices: &Prices) -> u64 {
+        for t in 0..self.visits.len() {
+            self.buffer_before[t + 1] = self.buffer_before[t] + prices.buffer[t];
+            self.sram_before[t + 1] = self.sram_before[t] + prices.sram[t];
+        }
+        self.minima.clear();
+        let Weights { load, moved, buffer_read, sram_read } = self.weights;
+        for t in 0..self.visits.len() {
+            let now = self.saved(t as u32);
+            while self.minima.last().is_some_and(|&moment| self.saved(moment) >= now) {
+                self.minima.pop();
+            }
+            self.minima.push(t as u32);
+            let Visit { requests, before, .. } = self.visits[t];
+            let quick = requests * sram_read.min(buffer_read);
+            let slow = (requests * buffer_read).min(moved + quick);
+            // Arrival in each way, charged for the moments strictly between.
+            let mut arrive = [NEVER; 5];
+            let mut copied = 0;
+            if before == FIRST {
+                arrive[NOWHERE] = 0;
+            } else {
+                let costs = &self.ways[before as usize].costs;
+                let from = before + 1;
+                let charge = |sums: &[u64], from: u32, to: u32| sums[to as usize] - sums[from as usize];
+                let to = t as u32;
+                let in_buffer = charge(&self.buffer_before, from, to);
+                let in_sram = charge(&self.sram_before, from, to);
+                copied = self.best_copy(from);
+                arrive[NOWHERE] = costs[NOWHERE];
+                arrive[BUFFER] = costs[BUFFER] + in_buffer;
+                arrive[SRAM] = costs[SRAM] + in_sram;
+                arrive[BOTH] = costs[BOTH] + in_buffer + in_sram;
+                arrive[COPIED] = costs[BUFFER]
+                    + charge(&self.buffer_before, from, copied)
+                    + charge(&self.sram_before, copied, to)
+                    + moved;
+            }
+            let (buffer, buffer_from) = least([
+                (arrive[NOWHERE] + load + slow, NOWHERE),
+                (arrive[BUFFER] + slow, BUFFER),
+                (arrive[BOTH] + quick, BOTH),
+                (arrive[SRAM] + load + quick, SRAM),
+            ]);
+            let (sram, sram_from) = least([
+                (arrive[NOWHERE] + load + moved + quick, NOWHERE),
+                (arrive[SRAM] + quick, SRAM),
+                (arrive[BOTH] + quick, BOTH),
+                (arrive[COPIED] + quick, COPIED),
+            ]);
+            let (both, both_from) = least([
+                (arrive[NOWHERE] + load + moved + quick, NOWHERE),
+                (arrive[BUFFER] + moved + quick, BUFFER),
+                (arrive[BOTH] + quick, BOTH),
+                (arrive[SRAM] + load + quick, SRAM),
+            ]);
+            let buffer = buffer + prices.buffer[t];
+            let sram = sram + prices.sram[t];
+            let both = both + prices.buffer[t] + prices.sram[t];
+            let leave = [
+                least([(buffer, BUFFER), (sram, SRAM), (both, BOTH)]),
+                least([(buffer, BUFFER), (both, BOTH)]),
+                least([(sram, SRAM), (both, BOTH)]),
+                (both, BOTH as u8),
+            ];
+            self.ways[t] = Ways {
+                costs: leave.map(|way| way.0),
+                at: leave.map(|way| way.1),
+                arrived: [NOWHERE as u8, buffer_from, sram_from, both_from],
+                copied,
+            };
+        }
+        let ends = self.last.iter().filter(|&&last| last != FIRST);
+        ends.map(|&last| self.ways[last as usize].costs[NOWHERE]).sum()
+    }
+
+    /// Adds to `use_buffer` and `use_sram`, as changes from moment to moment, where pages are in the cheapest ways.
+    fn occupancy(&self, use_buffer: &mut [i64], use_sram: &mut [i64]) {
+        let mut add = |place: usize, from: u32, to: u32| {
+            let places: &mut [&mut [i64]] = match place {
+                BUFFER => &mut [&mut *use_buffer],
+                SRAM => &mut [&mut *use_sram],
+                BOTH => &mut [&mut *use_buffer, &mut *use_sram],
+                _ => &mut [],
+            };
+            for place in places {
+                place[from as usize] += 1;
+                place[to as usize] -= 1;
+            }
+        };
+        for &last in self.last.iter().filter(|&&last| last != FIRST) {
+            let (mut t, mut state) = (last, NOWHERE);
+            loop {
+                let ways = &self.ways[t as usize];
+                let at = ways.at[state] as usize;
+                add(at, t, t + 1);
+                let before = self.visits[t as usize].before;
+                if before == FIRST {
+                    break;
+                }
+                let arrived = ways.arrived[at] as usize;
+                if arrived == COPIED {
+                    add(BUFFER, before + 1, ways.copied);
+                    add(SRAM, ways.copied, t);
+                    state = BUFFER;
+                } else {
+                    add(arrived, before + 1, t);
+                    state = arrived;
+                }
+                t = before;
+            }
+        }
+    }
+}
