@@ -1,0 +1,356 @@
+//! Each policy against an obvious second implementation, on many small random traces, under audit.
+
+mod common;
+
+use std::collections::VecDeque;
+
+use common::audit;
+use pager::policy::{Arc, Clock, Fifo, Lru, Min, PmXip, Promotion, Reading, S3Fifo, Test, TwoQ, Window};
+use pager::{Counts, future};
+use sim::{Rng, Streams};
+
+/// A trace of up to `longest` requests over 2 to 9 pages, with runs now and then.
+fn trace(rng: &mut Rng, longest: u64) -> (u32, Vec<u32>) {
+    let pages = 2 + rng.below(8) as u32;
+    let again = rng.unit() * 0.6;
+    let mut trace: Vec<u32> = Vec::new();
+    for _ in 0..1 + rng.below(longest) {
+        match trace.last() {
+            Some(&last) if rng.chance(again) => trace.push(last),
+            _ => trace.push(rng.below(u64::from(pages)) as u32),
+        }
+    }
+    (pages, trace)
+}
+
+fn lru(trace: &[u32], frames: usize) -> u64 {
+    let (mut recent, mut misses) = (Vec::new(), 0);
+    for &page in trace {
+        match recent.iter().position(|&other| other == page) {
+            Some(at) => {
+                recent.remove(at);
+            }
+            None => {
+                misses += 1;
+                if recent.len() == frames {
+                    recent.remove(0);
+                }
+            }
+        }
+        recent.push(page);
+    }
+    misses
+}
+
+fn fifo(trace: &[u32], frames: usize) -> u64 {
+    let (mut queue, mut misses) = (Vec::new(), 0);
+    for &page in trace {
+        if !queue.contains(&page) {
+            misses += 1;
+            if queue.len() == frames {
+                queue.remove(0);
+            }
+            queue.push(page);
+        }
+    }
+    misses
+}
+
+/// CLOCK as a queue with a second chance: the same policy, told without a hand.
+fn second_chance(trace: &[u32], frames: usize) -> u64 {
+    let (mut queue, mut misses) = (VecDeque::new(), 0);
+    for &page in trace {
+        if let Some((_, used)) = queue.iter_mut().find(|(other, _)| *other == page) {
+            *used = true;
+            continue;
+        }
+        misses += 1;
+        if queue.len() == frames {
+            while let Some((victim, used)) = queue.pop_front()
+                && used
+            {
+                queue.push_back((victim, false));
+            }
+        }
+        queue.push_back((page, false));
+    }
+    misses
+}
+
+fn min(trace: &[u32], frames: usize) -> u64 {
+    let (mut resident, mut misses) = (Vec::new(), 0);
+    for (now, page) in trace.iter().enumerate() {
+        if !resident.contains(page) {
+            misses += 1;
+            if resident.len() == frames {
+                let next = |page: &u32| trace[now..].iter().position(|other| other == page).unwrap_or(usize::MAX);
+                let farthest = (0..frames).max_by_key(|&at| next(&resident[at])).unwrap();
+                resident.remove(farthest);
+            }
+            resident.push(*page);
+        }
+    }
+    misses
+}
+
+/// 2Q by its paper's figure, lists from the front.
+fn two_q(trace: &[u32], frames: usize) -> u64 {
+    let (kin, kout) = ((frames / 4).max(1), (frames / 2).max(1));
+    let (mut a1in, mut a1out, mut am, mut misses) = (Vec::new(), Vec::new(), Vec::new(), 0);
+    for &page in trace {
+        if am.contains(&page) {
+            am.retain(|&other| other != page);
+            am.insert(0, page);
+        } else if !a1in.contains(&page) {
+            misses += 1;
+            let known = a1out.contains(&page);
+            a1out.retain(|&other| other != page);
+            if a1in.len() + am.len() == frames {
+                if a1in.len() > kin || am.is_empty() {
+                    a1out.insert(0, a1in.pop().unwrap());
+                    a1out.truncate(kout);
+                } else {
+                    am.pop();
+                }
+            }
+            if known { am.insert(0, page) } else { a1in.insert(0, page) }
+        }
+    }
+    misses
+}
+
+/// ARC by its paper's figure 4, case by case; lists from the most recent.
+fn arc(trace: &[u32], c: usize) -> u64 {
+    let (mut t1, mut t2, mut b1, mut b2) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
+    let (mut p, mut misses) = (0.0f64, 0);
+    for &x in trace {
+        let replace = |p: f64, t1: &mut Vec<u32>, t2: &mut Vec<u32>, b1: &mut Vec<u32>, b2: &mut Vec<u32>| {
+            let long = t1.len() as f64;
+            if !t1.is_empty() && (long > p || (b2.contains(&x) && long == p)) {
+                b1.insert(0, t1.pop().unwrap());
+            } else {
+                b2.insert(0, t2.pop().unwrap());
+            }
+        };
+        if t1.contains(&x) || t2.contains(&x) {
+            t1.retain(|&other| other != x);
+            t2.retain(|&other| other != x);
+            t2.insert(0, x);
+            continue;
+        }
+        misses += 1;
+        if b1.contains(&x) {
+            p = (p + (b2.len() as f64 / b1.len() as f64).max(1.0)).min(c as f64);
+            replace(p, &mut t1, &mut t2, &mut b1, &mut b2);
+            b1.retain(|&other| other != x);
+            t2.insert(0, x);
+        } else if b2.contains(&x) {
+            p = (p - (b1.len() as f64 / b2.len() as f64).max(1.0)).max(0.0);
+            replace(p, &mut t1, &mut t2, &mut b1, &mut b2);
+            b2.retain(|&other| other != x);
+            t2.insert(0, x);
+        } else {
+            if t1.len() + b1.len() == c {
+                if t1.len() < c {
+                    b1.pop();
+                    replace(p, &mut t1, &mut t2, &mut b1, &mut b2);
+                } else {
+                    t1.pop();
+                }
+            } else {
+                let all = t1.len() + t2.len() + b1.len() + b2.len();
+                if all >= c {
+                    if all == 2 * c {
+                        b2.pop();
+                    }
+                    replace(p, &mut t1, &mut t2, &mut b1, &mut b2);
+                }
+            }
+            t1.insert(0, x);
+        }
+    }
+    misses
+}
+
+/// S3-FIFO by its paper's algorithm 1, queues from the head; entries are pages and their uses.
+fn s3_fifo(trace: &[u32], frames: usize) -> u64 {
+    let small = (frames / 10).max(1);
+    let large = (frames - small).max(1);
+    let (mut s, mut m, mut g) = (VecDeque::new(), VecDeque::new(), VecDeque::new());
+    let mut misses = 0;
+    fn evict_m(m: &mut VecDeque<(u32, u8)>) {
+        while let Some((page, uses)) = m.pop_back() {
+            if uses == 0 {
+                break;
+            }
+            m.push_front((page, uses - 1));
+        }
+    }
+    for &page in trace {
+        if let Some(entry) = s.iter_mut().chain(&mut m).find(|entry: &&mut (u32, u8)| entry.0 == page) {
+            entry.1 = (entry.1 + 1).min(3);
+            continue;
+        }
+        misses += 1;
+        let ghost = g.contains(&page);
+        g.retain(|&other| other != page);
+        while s.len() + m.len() == frames {
+            if s.len() < small {
+                evict_m(&mut m);
+                continue;
+            }
+            while let Some((tail, uses)) = s.pop_back() {
+                if uses > 1 {
+                    m.push_front((tail, 0));
+                    if m.len() > large {
+                        evict_m(&mut m);
+                        break;
+                    }
+                } else {
+                    g.push_front(tail);
+                    g.truncate(large);
+                    break;
+                }
+            }
+        }
+        if ghost { m.push_front((page, 0)) } else { s.push_front((page, 0)) }
+    }
+    misses
+}
+
+#[test]
+fn conventional_policies_miss_what_the_obvious_ones_miss() {
+    let mut rng = Streams::new(11).stream("traces");
+    for _ in 0..100_000 {
+        let (pages, trace) = trace(&mut rng, 40);
+        let frames = 1 + rng.below(5) as u32;
+        let held = frames as usize;
+        let conventional = |misses| Counts::conventional(trace.len() as u64, misses);
+        let what = || format!("{frames} frames, {trace:?}");
+        assert_eq!(audit(Lru::new(frames), pages, &trace, frames, 1), conventional(lru(&trace, held)), "{}", what());
+        let foreseen = future::foresee(pages, &trace);
+        assert_eq!(audit(Min::new(frames), pages, &foreseen, frames, 1), conventional(min(&trace, held)), "{}", what());
+    }
+}
+
+#[test]
+fn the_other_baselines_too() {
+    let mut rng = Streams::new(12).stream("traces");
+    for _ in 0..20_000 {
+        let (pages, trace) = trace(&mut rng, 60);
+        let frames = 1 + rng.below(6) as u32;
+        let held = frames as usize;
+        let conventional = |misses| Counts::conventional(trace.len() as u64, misses);
+        let what = || format!("{frames} frames, {trace:?}");
+        let f = frames;
+        assert_eq!(audit(Fifo::new(f), pages, &trace, f, 1), conventional(fifo(&trace, held)), "{}", what());
+        assert_eq!(audit(Clock::new(f), pages, &trace, f, 1), conventional(second_chance(&trace, held)), "{}", what());
+        assert_eq!(audit(TwoQ::new(f), pages, &trace, f, 1), conventional(two_q(&trace, held)), "{}", what());
+        assert_eq!(audit(Arc::new(f), pages, &trace, f, 1), conventional(arc(&trace, held)), "{}", what());
+        assert_eq!(audit(S3Fifo::new(f), pages, &trace, f, 1), conventional(s3_fifo(&trace, held)), "{}", what());
+    }
+}
+
+/// Figure 5 of the paper, line by line; lists from the least recently requested.
+fn figure_5(trace: &[u32], frames: usize, buffers: usize, w: usize, theta: usize, reading: Reading) -> Counts {
+    let mut counts = Counts::default();
+    let (mut sram, mut onenand, mut window): (Vec<u32>, Vec<u32>, Vec<u32>) = (Vec::new(), Vec::new(), Vec::new());
+    for (now, &page) in trace.iter().enumerate() {
+        let record = |window: &mut Vec<u32>| {
+            window.push(page);
+            if window.len() > w {
+                window.remove(0);
+            }
+        };
+        if reading.window == Window::WithCurrent {
+            record(&mut window);
+        }
+        // A page's age: requests since its last one, this one included.
+        let age = |page: u32| now - trace[..=now].iter().rposition(|&other| other == page).unwrap();
+        let move_to_sram = |page: u32, sram: &mut Vec<u32>, onenand: &mut Vec<u32>, counts: &mut Counts| {
+            if sram.len() == frames {
+                let oldest = (0..sram.len()).max_by_key(|&at| age(sram[at])).unwrap();
+                sram.remove(oldest);
+            }
+            onenand.retain(|&other| other != page);
+            sram.push(page);
+            counts.buffer_to_sram += 1;
+        };
+        let exceeds = |page: u32, window: &[u32]| window.iter().filter(|&&other| other == page).count() > theta;
+        if sram.contains(&page) {
+            counts.sram_reads += 1;
+        } else if onenand.contains(&page) {
+            counts.buffer_reads += 1;
+            if reading.promotion == Promotion::OnHit && exceeds(page, &window) {
+                move_to_sram(page, &mut sram, &mut onenand, &mut counts);
+            }
+        } else {
+            let mut in_order = onenand.clone();
+            in_order.sort_by_key(|&other| std::cmp::Reverse(age(other)));
+            if reading.test == Test::BeforeDiscard {
+                for &held in &in_order {
+                    if exceeds(held, &window) {
+                        move_to_sram(held, &mut sram, &mut onenand, &mut counts);
+                    }
+                }
+            }
+            if onenand.len() == buffers {
+                let victim = *in_order.iter().find(|held| onenand.contains(held)).unwrap();
+                onenand.retain(|&other| other != victim);
+            }
+            onenand.push(page);
+            counts.flash_to_buffer += 1;
+            in_order.push(page);
+            for &held in &in_order {
+                let tested = reading.test == Test::AfterDiscard || held == page;
+                if tested && onenand.contains(&held) && exceeds(held, &window) {
+                    move_to_sram(held, &mut sram, &mut onenand, &mut counts);
+                }
+            }
+            if sram.contains(&page) { counts.sram_reads += 1 } else { counts.buffer_reads += 1 }
+        }
+        if reading.window == Window::BeforeCurrent {
+            record(&mut window);
+        }
+    }
+    counts
+}
+
+#[test]
+fn pm_xip_is_figure_5_under_all_eight_readings() {
+    let mut rng = Streams::new(13).stream("traces");
+    let mut differ = 0;
+    for _ in 0..100_000 {
+        let (pages, trace) = trace(&mut rng, 30);
+        let frames = 1 + rng.below(4) as u32;
+        let buffers = 1 + rng.below(3) as u32;
+        let window = 1 + rng.below(10) as u32;
+        let threshold = rng.below(u64::from(window) / 2 + 2) as u32;
+        let mut first = None;
+        for reading in Reading::all() {
+            let policy = PmXip::new(frames, buffers, window, threshold, reading);
+            let counts = audit(policy, pages, &trace, frames, buffers);
+            let literal =
+                figure_5(&trace, frames as usize, buffers as usize, window as usize, threshold as usize, reading);
+            assert_eq!(
+                counts, literal,
+                "{frames} frames, {buffers} buffers, PM-XIP({window},{threshold}), {reading:?}, {trace:?}"
+            );
+            differ += u32::from(*first.get_or_insert(counts) != counts);
+        }
+    }
+    assert!(differ > 10_000, "the readings are told apart by the traces: {differ} differences");
+}
+
+#[test]
+fn pm_xip_with_threshold_0_and_the_current_request_in_the_window_is_lru() {
+    let mut rng = Streams::new(14).stream("traces");
+    for _ in 0..5_000 {
+        let (pages, trace) = trace(&mut rng, 60);
+        let frames = 1 + rng.below(5) as u32;
+        let reading = Reading { window: Window::WithCurrent, ..Reading::FIGURE_5 };
+        let window = 1 + rng.below(20) as u32;
+        let counts = audit(PmXip::new(frames, 2, window, 0, reading), pages, &trace, frames, 2);
+        assert_eq!(counts, audit(Lru::new(frames), pages, &trace, frames, 1));
+    }
+}
