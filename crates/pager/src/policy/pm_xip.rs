@@ -62,7 +62,7 @@ impl Reading {
 
 #[derive(Clone, Copy, Debug)]
 struct Page {
-    /// When it was last requested.
+    /// The number of its last run of requests.
     last: u64,
     /// How often the window holds it.
     occurrences: u32,
@@ -76,7 +76,7 @@ enum Place {
     Buffer,
 }
 
-/// No request yet in this slot of the window.
+/// No request yet.
 const EMPTY: u32 = u32::MAX;
 
 /// PM-XIP(w, theta): a faulting page is loaded into a buffer and read there; it moves into SRAM only if it occurs more
@@ -96,7 +96,10 @@ pub struct PmXip {
     threshold: u32,
     frames: u32,
     buffers: u32,
+    /// Runs of requests so far.
     now: u64,
+    /// The page of the request before.
+    current: u32,
     pages: Vec<Page>,
     lists: Lists<2>,
     window: Vec<u32>,
@@ -117,6 +120,7 @@ impl PmXip {
             frames,
             buffers,
             now: 0,
+            current: EMPTY,
             pages: Vec::new(),
             lists: Lists::new(),
             window: vec![EMPTY; window as usize],
@@ -124,19 +128,25 @@ impl PmXip {
         }
     }
 
-    /// The page's request enters the window.
+    /// The page's request enters the window; returns the page whose request left it.
     #[inline]
-    fn slide(&mut self, page: u32) {
+    fn slide(&mut self, page: u32) -> u32 {
         let left = std::mem::replace(&mut self.window[self.oldest], page);
         self.oldest += 1;
         if self.oldest == self.window.len() {
             self.oldest = 0;
         }
-        if left != page {
+        left
+    }
+
+    /// Counts a request for `entered` in, and one for `left` out.
+    #[inline]
+    fn recount(&mut self, entered: u32, left: u32) {
+        if left != entered {
+            self.pages[entered as usize].occurrences += 1;
             if left != EMPTY {
                 self.pages[left as usize].occurrences -= 1;
             }
-            self.pages[page as usize].occurrences += 1;
         }
     }
 
@@ -180,7 +190,45 @@ impl PmXip {
         }
     }
 
-    fn fault<M: Memory>(&mut self, page: u32, memory: &mut M) {
+    #[inline]
+    fn hit_in_buffer<M: Memory>(&mut self, page: u32, left: u32, memory: &mut M) {
+        memory.read_buffer(page);
+        if self.reading.promotion == Promotion::OnHit {
+            // The window without this request holds the page once less, unless the one that left was for it too.
+            let more = u32::from(self.reading.window == Window::BeforeCurrent && left != page);
+            if self.pages[page as usize].occurrences - more > self.threshold {
+                self.promote(page, memory);
+            }
+        }
+    }
+
+    /// Serves the first request of a run for `page`. Times are those of runs: their order is that of last requests.
+    fn visit<M: Memory>(&mut self, page: u32, left: u32, memory: &mut M) {
+        self.current = page;
+        self.now += 1;
+        let state = &mut self.pages[page as usize];
+        state.last = self.now;
+        match state.place {
+            Place::Sram => {
+                self.lists.move_to_front(SRAM, page);
+                memory.read_sram(page);
+            }
+            Place::Buffer => {
+                self.lists.move_to_front(BUFFERS, page);
+                self.hit_in_buffer(page, left, memory);
+            }
+            Place::Flash => self.fault(page, left, memory),
+        }
+    }
+
+    fn fault<M: Memory>(&mut self, page: u32, left: u32, memory: &mut M) {
+        // The window as it was before this request, for as long as it is looked at.
+        let before = self.reading.window == Window::BeforeCurrent;
+        if before && left != EMPTY {
+            self.recount(left, page);
+        } else if before {
+            self.pages[page as usize].occurrences -= 1;
+        }
         if self.reading.test == Test::BeforeDiscard {
             self.promote_hot(memory);
         }
@@ -196,6 +244,9 @@ impl PmXip {
             Test::AfterDiscard => self.promote_hot(memory),
             Test::BeforeDiscard if self.is_hot(page) => self.promote(page, memory),
             Test::BeforeDiscard => {}
+        }
+        if before {
+            self.recount(page, left);
         }
         match self.pages[page as usize].place {
             Place::Sram => memory.read_sram(page),
@@ -215,31 +266,14 @@ impl Policy for PmXip {
 
     #[inline]
     fn request<M: Memory>(&mut self, page: u32, memory: &mut M) {
-        if self.reading.window == Window::WithCurrent {
-            self.slide(page);
-        }
-        self.now += 1;
-        self.pages[page as usize].last = self.now;
-        match self.pages[page as usize].place {
-            Place::Sram => {
-                if self.lists.front(SRAM) != Some(page) {
-                    self.lists.move_to_front(SRAM, page);
-                }
-                memory.read_sram(page);
-            }
-            Place::Buffer => {
-                if self.lists.front(BUFFERS) != Some(page) {
-                    self.lists.move_to_front(BUFFERS, page);
-                }
-                memory.read_buffer(page);
-                if self.reading.promotion == Promotion::OnHit && self.is_hot(page) {
-                    self.promote(page, memory);
-                }
-            }
-            Place::Flash => self.fault(page, memory),
-        }
-        if self.reading.window == Window::BeforeCurrent {
-            self.slide(page);
+        let left = self.slide(page);
+        self.recount(page, left);
+        if page != self.current {
+            self.visit(page, left, memory);
+        } else if self.pages[page as usize].place == Place::Sram {
+            memory.read_sram(page);
+        } else {
+            self.hit_in_buffer(page, left, memory);
         }
     }
 }
