@@ -5,7 +5,7 @@
 use pager::policy::{Arc, Clock, Fifo, Lru, Min, PmXip, Policy, Reading, RentOrBuy, S3Fifo, TwoQ, count};
 use pager::sweep::{StackDistances, thresholds};
 use pager::synthetic::locality;
-use pager::{Costs, Counts, future};
+use pager::{Costs, Counts, Weights, future};
 use sim::Streams;
 
 const REQUESTS: usize = 300_000;
@@ -33,7 +33,7 @@ fn main() -> Result<(), String> {
         "arc" => pass(Arc::new(frames), pages, trace),
         "s3-fifo" => pass(S3Fifo::new(frames), pages, trace),
         "pm-xip" => pass(PmXip::new(frames, 2, 8, 4, Reading::FIGURE_5), pages, trace),
-        "rent-or-buy" => pass(RentOrBuy::new(frames, 2, &Costs::ONENAND_2006), pages, trace),
+        "rent-or-buy" => pass(RentOrBuy::new(frames, 2, &Weights::time(&Costs::ONENAND_2006)), pages, trace),
         "min" => count(Min::new(frames), pages, &future::foresee(pages, trace)),
         "stack" => {
             let mut distances = StackDistances::new(pages);

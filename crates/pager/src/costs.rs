@@ -56,3 +56,45 @@ impl Costs {
         total
     }
 }
+
+/// What each of the four things costs, in whole units of whatever is to be minimised.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Weights {
+    /// A page from the flash array into a buffer.
+    pub load: u64,
+    /// A page from a buffer into SRAM.
+    pub moved: u64,
+    /// A request served from a buffer.
+    pub buffer_read: u64,
+    /// A request served from SRAM.
+    pub sram_read: u64,
+}
+
+impl Weights {
+    fn of(costs: &Costs, unit: impl Fn(Cost) -> u64) -> Weights {
+        Weights {
+            load: unit(costs.flash_to_buffer),
+            moved: unit(costs.buffer_to_sram),
+            buffer_read: unit(costs.buffer_read),
+            sram_read: unit(costs.sram_read),
+        }
+    }
+
+    /// Picoseconds.
+    pub fn time(costs: &Costs) -> Weights {
+        Weights::of(costs, |cost| cost.time.ps())
+    }
+
+    /// Picojoules, rounded down, so that a bound stays one.
+    pub fn energy(costs: &Costs) -> Weights {
+        Weights::of(costs, |cost| cost.energy.pj_f64() as u64)
+    }
+
+    /// What `counts` cost.
+    pub fn total(&self, counts: &Counts) -> u64 {
+        self.load * counts.flash_to_buffer
+            + self.moved * counts.buffer_to_sram
+            + self.buffer_read * counts.buffer_reads
+            + self.sram_read * counts.sram_reads
+    }
+}

@@ -2,7 +2,7 @@
 //!
 //! In memory it is one pass backwards ([`foresee`]). A trace that does not fit is read twice, in constant memory:
 //! once from its last chunk to its first, writing four bytes a request ([`write_ahead`]), once forwards beside that
-//! file.
+//! file ([`Foreseeing`]).
 
 use std::io::{self, Read, Seek, SeekFrom, Write};
 
@@ -68,7 +68,7 @@ const CHUNK: u64 = 1 << 16;
 pub fn write_ahead<R: Read + Seek, W: Write + Seek>(pages: u32, mut trace: R, mut ahead: W) -> io::Result<u64> {
     let invalid = |what: String| io::Error::new(io::ErrorKind::InvalidData, what);
     let bytes = trace.seek(SeekFrom::End(0))?;
-    if bytes % 4 != 0 {
+    if !bytes.is_multiple_of(4) {
         return Err(invalid(format!("a page trace of {bytes} bytes, expected a multiple of 4")));
     }
     let requests = bytes / 4;
@@ -96,6 +96,45 @@ pub fn write_ahead<R: Read + Seek, W: Write + Seek>(pages: u32, mut trace: R, mu
     Ok(requests)
 }
 
+/// A trace of densely numbered pages read forwards beside its [`write_ahead`] file, for
+/// [`Min`](crate::policy::Min) in constant memory.
+#[derive(Debug)]
+pub struct Foreseeing<R, A> {
+    trace: R,
+    ahead: A,
+    words: Vec<u8>,
+}
+
+impl<R: Read, A: Read> Foreseeing<R, A> {
+    /// Both from their start.
+    pub fn new(trace: R, ahead: A) -> Foreseeing<R, A> {
+        Foreseeing { trace, ahead, words: Vec::new() }
+    }
+
+    /// Replaces `chunk` by the next requests, at most 65,536; empty at the end.
+    ///
+    /// # Errors
+    /// Of the two files; `UnexpectedEof` where the second is shorter; `InvalidData` where the trace is no whole number
+    /// of words.
+    pub fn next_chunk(&mut self, chunk: &mut Vec<Foreseen>) -> io::Result<()> {
+        chunk.clear();
+        self.words.clear();
+        self.trace.by_ref().take(4 * CHUNK).read_to_end(&mut self.words)?;
+        let bytes = self.words.len();
+        if !bytes.is_multiple_of(4) {
+            let what = format!("a page trace that ends {} bytes into a word of 4", bytes % 4);
+            return Err(io::Error::new(io::ErrorKind::InvalidData, what));
+        }
+        self.words.resize(2 * bytes, 0);
+        let (pages, ahead) = self.words.split_at_mut(bytes);
+        self.ahead.read_exact(ahead)?;
+        let word = |bytes: &[u8]| u32::from_le_bytes([bytes[0], bytes[1], bytes[2], bytes[3]]);
+        let both = pages.chunks_exact(4).zip(ahead.chunks_exact(4));
+        chunk.extend(both.map(|(page, ahead)| Foreseen { page: word(page), ahead: word(ahead) }));
+        Ok(())
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use std::io::Cursor;
@@ -120,11 +159,18 @@ mod tests {
             let trace: Vec<u32> = (0..requests).map(|_| rng.below(300) as u32).collect();
             let file: Vec<u8> = trace.iter().flat_map(|page| page.to_le_bytes()).collect();
             let mut ahead = Cursor::new(Vec::new());
-            assert_eq!(write_ahead(300, Cursor::new(file), &mut ahead).unwrap(), requests);
-            let ahead: Vec<u32> =
-                ahead.into_inner().chunks_exact(4).map(|word| u32::from_le_bytes(word.try_into().unwrap())).collect();
-            let expected: Vec<u32> = foresee(300, &trace).iter().map(|seen| seen.ahead).collect();
-            assert_eq!(ahead, expected);
+            assert_eq!(write_ahead(300, Cursor::new(&file), &mut ahead).unwrap(), requests);
+            ahead.set_position(0);
+            let mut foreseeing = Foreseeing::new(Cursor::new(&file), ahead);
+            let (mut read, mut chunk) = (Vec::new(), Vec::new());
+            loop {
+                foreseeing.next_chunk(&mut chunk).unwrap();
+                if chunk.is_empty() {
+                    break;
+                }
+                read.extend_from_slice(&chunk);
+            }
+            assert_eq!(read, foresee(300, &trace));
         }
     }
 
@@ -136,5 +182,9 @@ mod tests {
         let file: Vec<u8> = [1u32, 0, 2, 1].iter().flat_map(|page| page.to_le_bytes()).collect();
         let error = write_ahead(2, Cursor::new(file), &mut out).unwrap_err();
         assert_eq!(error.to_string(), "request 2 is for page 2, expected less than 2");
+        let error = Foreseeing::new(&[0; 7][..], &[0; 8][..]).next_chunk(&mut Vec::new()).unwrap_err();
+        assert_eq!(error.to_string(), "a page trace that ends 3 bytes into a word of 4");
+        let error = Foreseeing::new(&[0; 8][..], &[0; 4][..]).next_chunk(&mut Vec::new()).unwrap_err();
+        assert_eq!(error.kind(), io::ErrorKind::UnexpectedEof);
     }
 }

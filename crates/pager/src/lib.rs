@@ -24,7 +24,7 @@ pub mod policy;
 pub mod sweep;
 pub mod synthetic;
 
-pub use costs::{Cost, Costs};
+pub use costs::{Cost, Costs, Weights};
 pub use memory::{Counts, Memory};
 pub use numbering::Numbering;
 pub use policy::Policy;

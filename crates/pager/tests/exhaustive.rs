@@ -7,9 +7,9 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
 use common::audit;
-use pager::bound::{Weights, lower_bound, optimum};
+use pager::bound::{lower_bound, optimum};
 use pager::policy::{Arc, Clock, Fifo, Lru, Min, PmXip, Reading, RentOrBuy, S3Fifo, TwoQ};
-use pager::{Costs, Counts, future};
+use pager::{Costs, Counts, Weights, future};
 
 const PAGES: u32 = 4;
 const FRAMES: u32 = 2;
@@ -111,8 +111,7 @@ fn the_bound_never_exceeds_the_optimum_and_comes_near() {
 
 #[test]
 fn no_policy_beats_the_optimum_nor_any_conventional_one_min() {
-    let costs = Costs::ONENAND_2006;
-    let weights = Weights::time(&costs);
+    let weights = Weights::time(&Costs::ONENAND_2006);
     traces(8, false, &mut |trace| {
         let conventional = [
             audit(Lru::new(FRAMES), PAGES, trace, FRAMES, 1),
@@ -136,7 +135,7 @@ fn no_policy_beats_the_optimum_nor_any_conventional_one_min() {
             let optimum = optimum(PAGES, trace, FRAMES, buffers, &weights);
             let mut served = vec![min];
             served.extend(conventional);
-            served.push(audit(RentOrBuy::new(FRAMES, buffers, &costs), PAGES, trace, FRAMES, buffers));
+            served.push(audit(RentOrBuy::new(FRAMES, buffers, &weights), PAGES, trace, FRAMES, buffers));
             for reading in Reading::all() {
                 for (window, threshold) in [(2, 0), (3, 1), (8, 4)] {
                     let policy = PmXip::new(FRAMES, buffers, window, threshold, reading);

@@ -3,13 +3,14 @@
 mod common;
 
 use common::audit;
-use pager::bound::Weights;
 use pager::policy::{Lru, PmXip, Reading, RentOrBuy, count, serve};
 use pager::synthetic::LOCALITIES;
-use pager::{Costs, Counts, Policy};
+use pager::{Costs, Counts, Policy, Weights};
 use sim::{Rng, Streams};
 
-const COSTS: Costs = Costs::ONENAND_2006;
+fn time() -> Weights {
+    Weights::time(&Costs::ONENAND_2006)
+}
 
 /// One memory under one price; lists in no order, ages by the time of the last request.
 #[derive(Clone)]
@@ -69,7 +70,7 @@ impl Side {
 
 /// Counts and changes of leader.
 fn slow(trace: &[u32], pages: u32, frames: usize, buffers: usize, prices: &[u64]) -> (Counts, u64) {
-    let weights = Weights::time(&COSTS);
+    let weights = time();
     let side = |price: u64| Side {
         price: price * weights.load,
         frames,
@@ -148,7 +149,7 @@ fn it_does_what_the_rules_say() {
     for round in 0..3_000 {
         let (pages, trace) = phases(&mut rng, if round % 100 == 0 { 20_000 } else { 200 });
         let (frames, buffers) = (1 + rng.below(5) as u32, 1 + rng.below(3) as u32);
-        let mut policy = RentOrBuy::new(frames, buffers, &COSTS);
+        let mut policy = RentOrBuy::new(frames, buffers, &time());
         policy.grow(pages);
         let mut counts = Counts::default();
         serve(&mut policy, &trace, &mut counts);
@@ -156,7 +157,7 @@ fn it_does_what_the_rules_say() {
         assert_eq!((counts, policy.changes()), (expected, changes), "round {round}, {frames} frames");
         changed += changes;
         if trace.len() < 1_000 {
-            let audited = audit(RentOrBuy::new(frames, buffers, &COSTS), pages, &trace, frames, buffers);
+            let audited = audit(RentOrBuy::new(frames, buffers, &time()), pages, &trace, frames, buffers);
             assert_eq!(audited, counts, "round {round}");
         }
     }
@@ -169,27 +170,27 @@ fn at_the_price_of_nothing_it_is_lru() {
     for _ in 0..200 {
         let (pages, trace) = phases(&mut rng, 500);
         let frames = 1 + rng.below(8) as u32;
-        let free = RentOrBuy::with_prices(frames, 2, &COSTS, [0]);
+        let free = RentOrBuy::with_prices(frames, 2, &time(), [0]);
         assert_eq!(count(free, pages, &trace), count(Lru::new(frames), pages, &trace));
     }
 }
 
 #[test]
 fn its_guarantee_holds_against_every_price() {
-    let weights = Weights::time(&COSTS);
+    let weights = time();
     let Weights { load, moved, .. } = weights;
     let mut rng = Streams::new(23).stream("traces");
     for _ in 0..400 {
         let (pages, trace) = phases(&mut rng, 6_000);
         let (frames, buffers) = (1 + rng.below(6), 1 + rng.below(3));
-        let mut policy = RentOrBuy::new(frames as u32, buffers as u32, &COSTS);
+        let mut policy = RentOrBuy::new(frames as u32, buffers as u32, &time());
         policy.grow(pages);
         let mut counts = Counts::default();
         serve(&mut policy, &trace, &mut counts);
         let (lead, refill) = (2 * frames * (load + moved), frames * (3 * load + moved) + buffers * load);
         let slack = (policy.changes() + 1) * (lead + refill + load + moved);
         for price in [0, 1, 3, 9] {
-            let alone = RentOrBuy::with_prices(frames as u32, buffers as u32, &COSTS, [price]);
+            let alone = RentOrBuy::with_prices(frames as u32, buffers as u32, &time(), [price]);
             let alone = weights.total(&count(alone, pages, &trace));
             let ours = weights.total(&counts);
             assert!(ours <= alone + slack, "{ours} > {alone} + {slack}, price {price}");
@@ -199,15 +200,15 @@ fn its_guarantee_holds_against_every_price() {
 
 #[test]
 fn it_keeps_the_win_of_pm_xip_and_never_loses_to_lru() {
-    let weights = Weights::time(&COSTS);
+    let weights = time();
     let (mut ours_at_4, mut paper_at_4) = (0.0, 0.0);
     for (name, locality) in LOCALITIES {
         let trace = locality.trace(100_000, &mut Streams::new(1).stream(name));
         for frames in [2, 4, 8, 16, 32, 64] {
-            let time = |counts: Counts| weights.total(&counts) as f64;
-            let lru = time(count(Lru::new(frames), locality.pages, &trace));
-            let paper = time(count(PmXip::new(frames, 2, 8, 4, Reading::FIGURE_5), locality.pages, &trace));
-            let ours = time(count(RentOrBuy::new(frames, 2, &COSTS), locality.pages, &trace));
+            let cost = |counts: Counts| weights.total(&counts) as f64;
+            let lru = cost(count(Lru::new(frames), locality.pages, &trace));
+            let paper = cost(count(PmXip::new(frames, 2, 8, 4, Reading::FIGURE_5), locality.pages, &trace));
+            let ours = cost(count(RentOrBuy::new(frames, 2, &time()), locality.pages, &trace));
             assert!(ours <= 1.05 * lru.min(paper), "{name}, {frames} KB: {:.3} of the better", ours / lru.min(paper));
             if frames == 4 {
                 ours_at_4 += ours / lru;

@@ -5,7 +5,7 @@ use std::num::NonZero;
 use pager::policy::{Lru, Min, PmXip, Reading, RentOrBuy, Window, count, serve};
 use pager::sweep::{StackDistances, parallel, thresholds, windows};
 use pager::synthetic::{LOCALITIES, locality};
-use pager::{Costs, Counts, Policy, future};
+use pager::{Costs, Counts, Policy, Weights, future};
 use sim::Streams;
 
 #[test]
@@ -78,10 +78,7 @@ fn a_sweep_is_the_same_on_any_number_of_threads() {
 }
 
 /// A policy that is given a trace in chunks, growing as pages appear, counts what it counts on the whole.
-fn chunked<P: Policy<Request: Copy>>(whole: P, requests: &[P::Request], page: impl Fn(P::Request) -> u32, pages: u32)
-where
-    P: Clone,
-{
+fn chunked<P: Policy + Clone>(whole: P, requests: &[P::Request], page: impl Fn(P::Request) -> u32, pages: u32) {
     let mut policy = whole.clone();
     let mut counts = Counts::default();
     for chunk in requests.chunks(777) {
@@ -98,7 +95,7 @@ fn a_trace_may_come_in_chunks() {
     let reading = Reading { window: Window::WithCurrent, ..Reading::FIGURE_5 };
     chunked(Lru::new(6), &trace, |page| page, jpeg.pages);
     chunked(PmXip::new(6, 2, 8, 4, reading), &trace, |page| page, jpeg.pages);
-    chunked(RentOrBuy::new(6, 2, &Costs::ONENAND_2006), &trace, |page| page, jpeg.pages);
+    chunked(RentOrBuy::new(6, 2, &Weights::time(&Costs::ONENAND_2006)), &trace, |page| page, jpeg.pages);
     let foreseen = future::foresee(jpeg.pages, &trace);
     chunked(Min::new(6), &foreseen, |seen| seen.page, jpeg.pages);
 }

@@ -1,6 +1,6 @@
 //! The optimum, where what is where can be enumerated.
 
-use crate::bound::Weights;
+use crate::costs::Weights;
 
 /// Most pages: pairs of sets of them are enumerated.
 const PAGES_MAX: u32 = 8;

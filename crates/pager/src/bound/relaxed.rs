@@ -1,6 +1,6 @@
 //! A lower bound by prices on places.
 
-use crate::bound::Weights;
+use crate::costs::Weights;
 
 /// A cost that cannot be.
 const NEVER: u64 = u64::MAX / 2;
@@ -26,7 +26,7 @@ const NEVER: u64 = u64::MAX / 2;
 /// Polyak proposed), towards the best of all prices, which give the linear relaxation of the packing problem. It is
 /// exact for one kind of place; for two it need not be, and `rounds` are finite. The prices are whole numbers, so no
 /// rounding can spoil the bound. Time: rounds times visits, times the logarithm of a stack that is short; memory: about
-/// 80 bytes a visit. A long trace may be cut into parts that each start anew and bounded part by part, but then each part pays its
+/// 150 bytes a visit. A long trace may be cut into parts that each start anew and bounded part by part, but then each part pays its
 /// first loads again, which is no bound; so it is not offered.
 ///
 /// # Panics
@@ -44,7 +44,23 @@ pub fn lower_bound(
     let moments = problem.visits.len();
     let mut prices = Prices { buffer: vec![0; moments], sram: vec![0; moments] };
     let (places_buffer, places_sram) = (i64::from(buffers), i64::from(frames));
+    let charges = |prices: &Prices| -> u128 {
+        let all = |prices: &[u64], places: u32| {
+            prices.iter().map(|&price| u128::from(price)).sum::<u128>() * u128::from(places)
+        };
+        all(&prices.buffer, buffers) + all(&prices.sram, frames)
+    };
+    // The best uniform price to begin with.
     let mut best = 0;
+    for shift in 1..16 {
+        let price = weights.load >> shift;
+        let uniform = Prices { buffer: vec![price; moments], sram: vec![price; moments] };
+        let bound = u128::from(problem.cheapest(&uniform)).saturating_sub(charges(&uniform)) as u64;
+        if bound > best {
+            best = bound;
+            prices = uniform;
+        }
+    }
     let mut best_prices = prices.clone();
     let mut use_buffer = vec![0i64; moments + 1];
     let mut use_sram = vec![0i64; moments + 1];
@@ -54,9 +70,7 @@ pub fn lower_bound(
     let mut stale = 0;
     for _ in 0..rounds {
         let charged = problem.cheapest(&prices);
-        let whole: u128 = prices.buffer.iter().map(|&price| u128::from(price) * u128::from(buffers)).sum::<u128>()
-            + prices.sram.iter().map(|&price| u128::from(price) * u128::from(frames)).sum::<u128>();
-        let bound = u128::from(charged).saturating_sub(whole) as u64;
+        let bound = u128::from(charged).saturating_sub(charges(&prices)) as u64;
         if bound > best {
             best = bound;
             best_prices = prices.clone();
