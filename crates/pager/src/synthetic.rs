@@ -25,8 +25,8 @@ pub struct Locality {
 
 /// Localities to try a policy on, by name.
 pub const LOCALITIES: &[(&str, Locality)] = &[
-    // For measuring speed: djpeg's size, and runs, loops and strays chosen so that with 4 frames LRU, MIN and PM-XIP(8,4)
-    // load and move about as often as in xip, Table 4. It stands for that traffic, not for djpeg.
+    // For measuring speed: djpeg's size, and runs, loops and strays chosen so that with 4 frames LRU, MIN and
+    // PM-XIP(8,4) load and move about as often as in xip, Table 4. It stands for that traffic, not for djpeg.
     ("jpeg", Locality { pages: 148, working_set: (3, 9), body: (6, 16), run: 6.0, iterations: 200.0, stray: 0.005 }),
     ("loops of 5", Locality { pages: 40, working_set: (5, 5), body: (5, 5), run: 4.0, iterations: 400.0, stray: 0.0 }),
     ("loops of 9", Locality { pages: 40, working_set: (9, 9), body: (9, 9), run: 4.0, iterations: 400.0, stray: 0.0 }),

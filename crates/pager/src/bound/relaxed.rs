@@ -16,17 +16,18 @@ const NEVER: u64 = u64::MAX / 2;
 ///
 /// *A page alone.* Look at what a schedule does with one page between two of its visits, at moments `i` and `j`.
 ///
-/// * It does not load the page after `i`. If the page is in a buffer at `j`, it was throughout. If it is in SRAM at `j`,
-///   it was throughout, or it was copied at some moment from the buffer, where it lay from `i` to then at least. So it
-///   is in one of these states: in the buffer, in SRAM, in both, or first in the buffer and then in SRAM for a move, at
-///   the moment that is cheapest. Copied while the buffer goes on keeping it, it pays no more when copied at `j`.
-/// * It loads the page, and pays for that. If the page is in SRAM at `j` and was not throughout, it pays a move as well.
-///   So it would pay no more with the page nowhere until `j`, and loaded (and copied) then; or, if it was in SRAM
+/// * It does not load the page after `i`. If the page is in a buffer at `j`, it was throughout. If it is in SRAM at
+///   `j`, it was throughout, or it was copied at some moment from the buffer, where it lay from `i` to then at least.
+///   So it is in one of these states: in the buffer, in SRAM, in both, or first in the buffer and then in SRAM for a
+///   move, at the moment that is cheapest. Copied while the buffer goes on keeping it, it pays no more when copied at
+///   `j`.
+/// * It loads the page, and pays for that. If the page is in SRAM at `j` and was not throughout, it pays a move as
+///   well. So it would pay no more with the page nowhere until `j`, and loaded (and copied) then; or, if it was in SRAM
 ///   throughout, with that alone, and the load at `j` if the page is in a buffer then.
 ///
-/// At a visit of `r` requests that ends with the page in SRAM, reads cost at least `r` times the cheaper read. If it ends
-/// with the page in a buffer only, either all reads were made there, or the page was in SRAM during the visit: because
-/// it was before, or for a move. `cheapest` takes the least of all of these, so no schedule pays less.
+/// At a visit of `r` requests that ends with the page in SRAM, reads cost at least `r` times the cheaper read. If it
+/// ends with the page in a buffer only, either all reads were made there, or the page was in SRAM during the visit:
+/// because it was before, or for a move. `cheapest` takes the least of all of these, so no schedule pays less.
 ///
 /// *How good.* The prices rise where more pages want to stay than there are places (a subgradient step, of the length
 /// Polyak proposed), towards the best of all prices, which give the linear relaxation of the packing problem. It is

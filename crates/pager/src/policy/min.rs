@@ -22,8 +22,9 @@ pub struct Foreseen {
 ///
 /// *Reasoning:* of the pages kept, the one needed last blocks its frame longest. *Cost:* the next use of each request,
 /// a pass backwards ([`future`](crate::future)); a tournament tree over the frames, climbed on a hit only as far as the
-/// maximum changes, so O(log frames) at most. *When not to use it:* as a bound where pages may be read in place: it moves every page it misses, and PM-XIP
-/// beats it; that bound is [`bound`](crate::bound). It is no policy for a device, since it needs the future.
+/// maximum changes, so O(log frames) at most. *When not to use it:* as a bound where pages may be read in place: it
+/// moves every page it misses, and PM-XIP beats it; that bound is [`bound`](crate::bound). It is no policy for a
+/// device, since it needs the future.
 #[derive(Clone, Debug)]
 pub struct Min {
     now: u64,

@@ -16,9 +16,9 @@ const NONE: u32 = u32::MAX;
 /// How high the price should be depends on the program, so there are `N` (four by default): 0, 1, 3 and 9 loads. 0 is
 /// LRU. Each price is played through on page numbers alone, all four on the same requests, and the memory follows one
 /// of them, the leader. When another has been cheaper than the leader by twice the price of filling SRAM, since the
-/// last change of leader and counted from the moment when it was furthest behind, it becomes the leader. The memory takes
-/// after a new leader as pages are asked for: a page that the leader has in SRAM is moved there, in place of one that
-/// the leader has not.
+/// last change of leader and counted from the moment when it was furthest behind, it becomes the leader. The memory
+/// takes after a new leader as pages are asked for: a page that the leader has in SRAM is moved there, in place of one
+/// that the leader has not.
 ///
 /// This is a policy of this project. It owes the comparison of a page's recency with that of the oldest resident page
 /// to LIRS (Jiang, Zhang, SIGMETRICS 2002), the account to ski rental (Karlin, Manasse, Rudolph, Sleator, 1988), and
@@ -31,20 +31,20 @@ const NONE: u32 = u32::MAX;
 /// such load is rent, and an idle frame's owner does not defend it. Where references are nearly random, patience is
 /// right; in a program that changes phase often, it is not; that is what the duel finds out.
 ///
-/// *Guarantee*, for any trace and against any of the prices `i`, with F and M the cost of a load and of a move, S frames
-/// and B buffers: cost <= cost of price `i` alone + (changes of leader + 1) * (2 S (F + M) + S (3 F + M) + B F + F + M).
-/// The first term: between two changes no price is, over any stretch up to the change, cheaper than the leader by more
-/// than what is decisive, and one fault. The rest is the price of taking after a leader: a load and a move for each page
-/// that it had in SRAM and we had not, a load for what each of these pushed out of the buffers, a load for each page
-/// that only we had in SRAM and that it may have had in a buffer when we give it up, and what the buffers held. With price
-/// 0 among them this bounds the loss against LRU; `tests/rent_or_buy.rs` holds random traces to it.
+/// *Guarantee*, for any trace and against any of the prices `i`, with F and M the cost of a load and of a move, S
+/// frames and B buffers: cost <= cost of price `i` alone + (changes of leader + 1) * (2 S (F + M) + S (3 F + M) + B F +
+/// F + M). The first term: between two changes no price is, over any stretch up to the change, cheaper than the leader
+/// by more than what is decisive, and one fault. The rest is the price of taking after a leader: a load and a move for
+/// each page that it had in SRAM and we had not, a load for what each of these pushed out of the buffers, a load for
+/// each page that only we had in SRAM and that it may have had in a buffer when we give it up, and what the buffers
+/// held. With price 0 among them this bounds the loss against LRU; `tests/rent_or_buy.rs` holds random traces to it.
 ///
 /// *Cost.* One recency list for all prices and the memory: a request moves its page to the front, and does more only
 /// for prices under which the page is not in SRAM. The oldest page under each price is found by a hand that moves over
 /// each page at most once a request (as LIRS prunes its stack), so O(N) amortised, whatever the number of frames; a
 /// fault looks at the B buffers, and after a change of leader a victim is looked for among the frames. About 200
-/// instructions a request where LRU takes 17 and PM-XIP 53 (`examples/pages.rs`). State: 24 bytes a page, and 8 for each
-/// price.
+/// instructions a request where LRU takes 17 and PM-XIP 53 (`examples/pages.rs`). State: 24 bytes a page, and 8 for
+/// each price.
 ///
 /// *When not to use it.* In traces of a few thousand requests, where the duel does not decide in time; where the
 /// counters cannot be kept at every request (PM-XIP needs the same), only at faults; where pages are never read in
