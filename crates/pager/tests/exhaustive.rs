@@ -1,5 +1,5 @@
 //! Every trace of up to 8 requests over 4 pages, with 2 frames of SRAM: no policy beats the optimum, the optimum is
-//! what a search through all schedules finds, and the bound is none of them.
+//! what a search through all schedules finds, and the bound never exceeds it.
 
 mod common;
 

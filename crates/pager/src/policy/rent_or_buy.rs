@@ -42,7 +42,7 @@ const NONE: u32 = u32::MAX;
 /// *Cost.* One recency list for all prices and the memory: a request moves its page to the front, and does more only
 /// for prices under which the page is not in SRAM. The oldest page under each price is found by a hand that moves over
 /// each page at most once a request (as LIRS prunes its stack), so O(N) amortised, whatever the number of frames; a
-/// fault looks at the B buffers, and after a change of leader a victim is looked for among the frames. About 200
+/// fault looks at the B buffers, and after a change of leader a victim is looked for among the frames. About 160
 /// instructions a request where LRU takes 17 and PM-XIP 53 (`examples/pages.rs`). State: 24 bytes a page, and 8 for
 /// each price.
 ///
@@ -141,13 +141,20 @@ impl<const N: usize> RentOrBuy<N> {
         self.changes
     }
 
-    /// Before `page` goes to the front of the recency list: hands that are at it go on to the next page of their side.
-    #[inline]
-    fn lift_hands(&mut self, page: u32) {
-        for side in 0..=N {
+    /// Brings `page` to the front of the recency list. Hands that are at it go on to the next page of their side.
+    fn bring_forward(&mut self, page: u32, previous: u64, in_sram: u32) {
+        let mut sides = in_sram;
+        while sides != 0 {
+            let side = sides.trailing_zeros() as usize;
+            sides &= sides - 1;
             if self.sides[side].oldest == page && self.sides[side].resident > 1 {
                 self.sides[side].oldest = self.next_in_front(page, side);
             }
+        }
+        if previous > 0 {
+            self.recent.move_to_front(0, page);
+        } else {
+            self.recent.push_front(0, page);
         }
     }
 
@@ -236,7 +243,46 @@ impl<const N: usize> RentOrBuy<N> {
         cost
     }
 
+    /// Plays the first request of a run for `page` under the prices that do not have it in SRAM.
+    fn play_all(&mut self, page: u32, previous: u64, in_sram: u32) -> [u64; N] {
+        let mut costs = [0; N];
+        for (side, cost) in costs.iter_mut().enumerate() {
+            if in_sram >> side & 1 == 0 {
+                *cost = self.play(page, previous, side);
+            }
+        }
+        costs
+    }
+
+    /// Plays one more request of a run for `page`, under the prices that have it in a buffer: what [`Self::play`] would
+    /// do, knowing that it was requested last, and so since any other page.
+    #[inline]
+    fn play_on(&mut self, page: u32, in_sram: u32) -> [u64; N] {
+        let rents: &mut [u64; N] = self.rents[N * page as usize..].first_chunk_mut().expect("every page has its rents");
+        let mut costs = [0; N];
+        let mut reached = 0u32;
+        for side in 0..N {
+            if in_sram >> side & 1 == 0 {
+                costs[side] = self.slower_read;
+                rents[side] += self.slower_read;
+                reached |= u32::from(rents[side] >= self.prices[side]) << side;
+            }
+        }
+        while reached != 0 {
+            let side = reached.trailing_zeros() as usize;
+            reached &= reached - 1;
+            self.rents[N * page as usize + side] = 0;
+            // Where a frame is free no page stays in a buffer.
+            debug_assert_eq!(self.sides[side].resident, self.frames);
+            self.leave(self.sides[side].oldest, side);
+            self.enter(page, side);
+            costs[side] += self.moved;
+        }
+        costs
+    }
+
     /// Accounts for what each price paid, and changes the leader if one has a decisive lead.
+    #[inline]
     fn compare(&mut self, costs: [u64; N]) {
         let paid = costs[self.leader];
         let mut best = self.leader;
@@ -306,23 +352,14 @@ impl<const N: usize> Policy for RentOrBuy<N> {
     fn request<M: Memory>(&mut self, page: u32, memory: &mut M) {
         self.now += 1;
         let previous = std::mem::replace(&mut self.pages[page as usize].last, self.now);
-        if self.recent.front(0) != Some(page) {
-            if previous > 0 {
-                self.lift_hands(page);
-                self.recent.move_to_front(0, page);
-            } else {
-                self.recent.push_front(0, page);
-            }
-        }
         let in_sram = self.pages[page as usize].in_sram;
+        let again = self.recent.front(0) == Some(page);
+        if !again {
+            self.bring_forward(page, previous, in_sram);
+        }
         let played = (1u32 << N) - 1;
         if in_sram & played != played {
-            let mut costs = [0; N];
-            for (side, cost) in costs.iter_mut().enumerate() {
-                if in_sram >> side & 1 == 0 {
-                    *cost = self.play(page, previous, side);
-                }
-            }
+            let costs = if again { self.play_on(page, in_sram) } else { self.play_all(page, previous, in_sram) };
             self.compare(costs);
         }
         if in_sram >> N & 1 == 1 {
