@@ -95,4 +95,5 @@ row 8 "28 %" 0.321
     printf '\n## DRAM\n\nOf a controller and its channel alone (`bench/dram.sh`), with what submits to it.\n\n'
     bench/dram.sh
 } >>BENCH.md
+bench/pages.sh >>BENCH.md
 cat BENCH.md
