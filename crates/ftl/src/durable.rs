@@ -42,11 +42,11 @@ impl Ftl {
         self.durable.push_back(Durable { tag, epoch: self.epoch, seal: None, trims });
     }
 
-    /// As [`pump`](Self::pump), after something that made nothing dirty and forces nothing: no program of dirty data
-    /// follows from it but where the host had no room, or writes wait for nothing else.
+    /// As [`pump`](Self::pump), after something that forces nothing: a program of dirty data follows from it only where
+    /// there is some that was not looked at, or writes wait for nothing else.
     #[inline(always)]
     pub(crate) fn pump_on(&mut self, out: &mut Actions) {
-        let destages = self.stall_ended || self.is_starved();
+        let destages = self.dirty_unseen || self.is_starved();
         let waits = !self.short_lanes.is_empty() || !self.map_wanted.is_empty() || !self.durable.is_empty();
         let erases = self.sequence.oldest() > self.empty_after || self.journal.is_wanted();
         let stuck = (self.host_stalled || self.retries > 0) && self.operations.active() <= self.retries;
@@ -59,7 +59,7 @@ impl Ftl {
     /// good, ends the commands whose data is durable.
     #[inline(never)]
     pub(crate) fn pump(&mut self, out: &mut Actions) {
-        self.stall_ended = false;
+        self.dirty_unseen = false;
         if self.dirty.head != NIL {
             self.destage(out);
         }

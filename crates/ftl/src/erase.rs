@@ -125,7 +125,7 @@ impl Ftl {
             self.blocks.set_usage(block, Use::Free);
             l.add_free(block, slc);
         }
-        self.stall_ended = self.host_stalled;
+        self.dirty_unseen |= self.host_stalled;
         self.host_stalled = false;
         self.level_wear(lane);
         self.collect(lane, out);

@@ -127,8 +127,8 @@ pub struct Ftl {
     short_lanes: Vec<u32>,
     /// No lane has room for the host; an erase that ends changes that.
     host_stalled: bool,
-    /// An erase ended that, and dirty data was not looked at since.
-    stall_ended: bool,
+    /// Data became dirty, or an erase made room for it, and it was not looked at since.
+    dirty_unseen: bool,
     dirty: List,
     clean: List,
     write_used: u32,
@@ -253,7 +253,7 @@ impl Ftl {
             next_lane: 0,
             short_lanes: Vec::new(),
             host_stalled: false,
-            stall_ended: false,
+            dirty_unseen: false,
             dirty: List::new(),
             clean: List::new(),
             write_used: 0,

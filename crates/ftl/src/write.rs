@@ -177,6 +177,7 @@ impl Ftl {
     }
 
     pub(crate) fn make_dirty(&mut self, slot: u32) {
+        self.dirty_unseen = true;
         self.epoch += 1;
         self.slots[slot].epoch = self.epoch;
         self.slots.append(&mut self.dirty, slot);
