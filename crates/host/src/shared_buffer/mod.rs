@@ -12,15 +12,18 @@
 mod boot;
 mod config;
 mod dma;
+mod event;
 mod mover;
+mod moving;
+mod wire;
 
 use std::collections::VecDeque;
 
 use ::shared_buffer::{
-    AccessLog, Driver, DriverConfig, Extents, HostQueue, IoRequest, Layout, Opcode, Region, SECTOR, Shortage, WORD,
+    AccessLog, Driver, DriverConfig, HostQueue, IoRequest, Layout, Opcode, Region, SECTOR, Shortage, WORD,
 };
 use media::{Op, Request, Status};
-use sim::{Lane, Schedule, Time, Track};
+use sim::{Schedule, Time, Track};
 
 use crate::cores::Cores;
 use crate::{Completed, Completion, Config};
@@ -28,77 +31,11 @@ use crate::{Completed, Completion, Config};
 use boot::Boot;
 pub use config::{SharedBufferConfig, Transfer};
 pub use dma::{Dma, DmaConfig};
-use mover::{Chunk, Mover};
-
-/// What the driver waits for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Event {
-    /// The driver has written a command's entry and the doorbell: a piece.
-    Ring(u32),
-    /// The caches are ready for the next part of a request's data.
-    Prepared(u32),
-    /// A transfer of a request's data is set up.
-    Started(u32),
-    /// The interrupt of a request's transfer.
-    Moved(u32),
-    /// The caches are cleaned up after a part of a request's data.
-    Settled(u32),
-    /// The handler of a queue pair has begun.
-    Reap(u16),
-    /// A completion is taken: a piece.
-    Taken(u32),
-    /// A command of a request is done with.
-    Ended(u32),
-    /// Boot mode: a window is asked for.
-    BootAsked,
-    /// Boot mode: a window is copied.
-    BootCopied,
-}
-
-/// Number of event lanes.
-pub const LANES: u8 = 10;
-
-impl Event {
-    fn lane(self) -> Lane {
-        Lane(match self {
-            Event::Ring(_) => 0,
-            Event::Prepared(_) => 1,
-            Event::Started(_) => 2,
-            Event::Moved(_) => 3,
-            Event::Settled(_) => 4,
-            Event::Reap(_) => 5,
-            Event::Taken(_) => 6,
-            Event::Ended(_) => 7,
-            Event::BootAsked => 8,
-            Event::BootCopied => 9,
-        })
-    }
-}
-
-/// What the driver tells.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Said {
-    /// The doorbell of this queue pair was written.
-    Rang(u16),
-    /// The head of this queue pair's completion queue was written: the device has room again.
-    Acknowledged(u16),
-    /// The data of a read are out of the buffer: the command's extents are free from now on.
-    Emptied {
-        /// The command, as [`SharedBuffer::piece`] knows it no more.
-        piece: u32,
-        /// Where its data were.
-        extents: Extents,
-    },
-    /// Boot mode: these sectors are wanted in the data buffer, from its first sector on.
-    Boot {
-        /// The first.
-        first: u64,
-        /// How many.
-        sectors: u32,
-    },
-    /// A request has ended.
-    Completed(Completed),
-}
+use event::push;
+pub use event::{Event, LANES, Said};
+use mover::Mover;
+use wire::opcode;
+pub use wire::{from_wire, to_wire};
 
 /// The memory behind the processor: what an access takes beside the processor's part.
 pub trait Memory {
@@ -399,149 +336,6 @@ impl SharedBuffer {
         }
     }
 
-    // ---- moving data ----
-
-    /// The data of a command may be moved.
-    fn add(
-        &mut self,
-        now: Time,
-        io: u32,
-        piece: u32,
-        bytes: u64,
-        memory: &mut impl Memory,
-        s: &mut impl Schedule<Event>,
-    ) {
-        let place = &mut self.ios[io as usize];
-        if place.mover.is_idle() {
-            place.moving = now;
-        }
-        place.mover.add(piece, bytes);
-        self.prepare(now, io, memory, s);
-    }
-
-    /// Has the caches made ready for the next part, if none is.
-    fn prepare(&mut self, now: Time, io: u32, memory: &mut impl Memory, s: &mut impl Schedule<Event>) {
-        let most = match &self.config.transfer {
-            Transfer::Dma(dma) => dma.piece,
-            Transfer::Copy { .. } => u64::MAX,
-        };
-        let place = &mut self.ios[io as usize];
-        // The processor copies one part after the other.
-        if matches!(self.config.transfer, Transfer::Copy { .. }) && place.mover.is_moving() {
-            return;
-        }
-        let Some(chunk) = place.mover.prepare(most) else { return };
-        let core = place.core;
-        match self.config.transfer {
-            Transfer::Dma(_) => {
-                let at = self.cores.submit(now, core, self.invalidation(chunk.bytes), s);
-                push(s, at, Event::Prepared(io));
-            }
-            Transfer::Copy { word } => {
-                place.mover.prepared();
-                place.mover.start();
-                let store = place.request.op == Op::Write;
-                let offset = self.offset(&chunk);
-                let length = memory.copy(now, offset, chunk.bytes, word, store, self.config.uncached);
-                let at = self.cores.submit(now, core, length, s);
-                push(s, at, Event::Settled(io));
-            }
-        }
-    }
-
-    fn invalidation(&self, bytes: u64) -> Time {
-        const WHOLE: u128 = 512 << 10;
-        let ps = u128::from(self.config.invalidation_512kib.ps()) * u128::from(bytes);
-        Time::from_ps(ps.div_ceil(WHOLE) as u64)
-    }
-
-    /// Byte of the region at which a part's data begin.
-    fn offset(&self, chunk: &Chunk) -> usize {
-        let extents = self.issued[chunk.piece as usize].expect("a piece that is out").command.extents;
-        let mut left = chunk.from / SECTOR as u64;
-        for extent in extents.as_slice() {
-            if left < u64::from(extent.sectors) {
-                return self.layout.db_sector(extent.index + left as u32) * WORD;
-            }
-            left -= u64::from(extent.sectors);
-        }
-        panic!("{chunk:?} lies behind {extents:?}")
-    }
-
-    /// Sets the next transfer up, if there is one that can go; from the handler, or as other work.
-    fn start(&mut self, now: Time, at: Time, io: u32, handler: bool, s: &mut impl Schedule<Event>) {
-        let Transfer::Dma(dma) = self.config.transfer else { unreachable!("a copy has no transfers") };
-        let place = &mut self.ios[io as usize];
-        let Some(chunk) = place.mover.start() else { return };
-        let runs = chunk.bytes.div_ceil(dma.run);
-        let length = dma.setup + dma.descriptor * (runs - 1);
-        let core = place.core;
-        let at = if handler {
-            self.cores.interrupt(now, core, at, length, s).to
-        } else {
-            self.cores.submit(now, core, length, s)
-        };
-        push(s, at, Event::Started(io));
-    }
-
-    /// A transfer that was set up goes to the engine; the caches are made ready for the next.
-    fn transfer(&mut self, now: Time, io: u32, memory: &mut impl Memory, s: &mut impl Schedule<Event>) {
-        let Transfer::Dma(dma) = self.config.transfer else { unreachable!("a copy has no transfers") };
-        let place = &self.ios[io as usize];
-        let store = place.request.op == Op::Write;
-        let chunk = place.mover.in_flight();
-        let (from, offset) = (self.dma.begins(now), self.offset(&chunk));
-        let length = memory.transfer(from, offset, chunk.bytes, store, self.dma.least(chunk.bytes));
-        let end = self.dma.transfer(from, chunk.bytes, length, self.track(), s);
-        push(s, end + dma.delivery, Event::Moved(io));
-        self.prepare(now, io, memory, s);
-    }
-
-    /// The interrupt of a transfer: its handler starts the next, and has the caches cleaned up.
-    fn moved(&mut self, now: Time, io: u32, s: &mut impl Schedule<Event>) {
-        let Transfer::Dma(dma) = self.config.transfer else { unreachable!("a copy has no transfers") };
-        let core = self.ios[io as usize].core;
-        let handled = self.cores.interrupt(now, core, now, dma.handler, s).to;
-        let chunk = self.ios[io as usize].mover.moved();
-        self.start(now, handled, io, true, s);
-        let at = self.cores.submit(now, core, self.invalidation(chunk.bytes), s);
-        push(s, at, Event::Settled(io));
-    }
-
-    /// A part of a command's data is where it belongs.
-    fn settled(
-        &mut self,
-        now: Time,
-        io: u32,
-        memory: &mut impl Memory,
-        s: &mut impl Schedule<Event>,
-        said: &mut Vec<Said>,
-    ) {
-        let place = &mut self.ios[io as usize];
-        if matches!(self.config.transfer, Transfer::Copy { .. }) {
-            place.mover.moved();
-        }
-        let chunk = place.mover.settled();
-        let (core, op) = (place.core, place.request.op);
-        if place.mover.is_idle() {
-            self.counts.interface += now - place.moving;
-        }
-        if chunk.last {
-            if op == Op::Write {
-                let command = self.issued[chunk.piece as usize].expect("a piece that is out").command;
-                let length = self.entry_time(now, &command, memory);
-                let at = self.cores.submit(now, core, length, s);
-                push(s, at, Event::Ring(chunk.piece));
-            } else {
-                let Issued { command, .. } = self.issued[chunk.piece as usize].expect("a piece that is out");
-                said.push(Said::Emptied { piece: chunk.piece, extents: command.extents });
-                self.done(now, chunk.piece, s);
-                self.issue(now, memory, s);
-            }
-        }
-        self.prepare(now, io, memory, s);
-    }
-
     // ---- completions ----
 
     /// The device has posted completions to a queue pair and says so at `at`: the interrupt is at the host, or the
@@ -724,46 +518,5 @@ impl SharedBuffer {
         self.waiting.clear();
         self.boot = Boot::new(self.config.boot);
         open
-    }
-}
-
-#[inline]
-fn push(s: &mut impl Schedule<Event>, at: Time, event: Event) {
-    s.at(event.lane(), at, event);
-}
-
-fn opcode(op: Op) -> Opcode {
-    match op {
-        Op::Read => Opcode::Read,
-        Op::Write => Opcode::Write,
-        Op::Trim => Opcode::Trim,
-        Op::Flush => Opcode::Flush,
-    }
-}
-
-/// A status as entries have it.
-pub fn to_wire(status: Status) -> ::shared_buffer::Status {
-    match status {
-        Status::Ok => ::shared_buffer::Status::Success,
-        Status::Uncorrectable => ::shared_buffer::Status::ReadError,
-        Status::Failed => ::shared_buffer::Status::WriteError,
-        Status::NoSpace => ::shared_buffer::Status::NoSpace,
-    }
-}
-
-/// What an entry's status says.
-///
-/// # Panics
-/// If it says that the driver wrote what no driver writes.
-pub fn from_wire(status: ::shared_buffer::Status) -> Status {
-    use ::shared_buffer::Status as Wire;
-    match status {
-        Wire::Success => Status::Ok,
-        Wire::ReadError => Status::Uncorrectable,
-        Wire::WriteError => Status::Failed,
-        Wire::NoSpace => Status::NoSpace,
-        Wire::InvalidOpcode | Wire::InvalidField | Wire::OutOfRange => {
-            panic!("the device refused a command: {status:?}")
-        }
     }
 }

@@ -1,0 +1,40 @@
+//! Operations and statuses as entries have them.
+
+use ::shared_buffer::Opcode;
+use media::{Op, Status};
+
+pub(super) fn opcode(op: Op) -> Opcode {
+    match op {
+        Op::Read => Opcode::Read,
+        Op::Write => Opcode::Write,
+        Op::Trim => Opcode::Trim,
+        Op::Flush => Opcode::Flush,
+    }
+}
+
+/// A status as entries have it.
+pub fn to_wire(status: Status) -> ::shared_buffer::Status {
+    match status {
+        Status::Ok => ::shared_buffer::Status::Success,
+        Status::Uncorrectable => ::shared_buffer::Status::ReadError,
+        Status::Failed => ::shared_buffer::Status::WriteError,
+        Status::NoSpace => ::shared_buffer::Status::NoSpace,
+    }
+}
+
+/// What an entry's status says.
+///
+/// # Panics
+/// If it says that the driver wrote what no driver writes.
+pub fn from_wire(status: ::shared_buffer::Status) -> Status {
+    use ::shared_buffer::Status as Wire;
+    match status {
+        Wire::Success => Status::Ok,
+        Wire::ReadError => Status::Uncorrectable,
+        Wire::WriteError => Status::Failed,
+        Wire::NoSpace => Status::NoSpace,
+        Wire::InvalidOpcode | Wire::InvalidField | Wire::OutOfRange => {
+            panic!("the device refused a command: {status:?}")
+        }
+    }
+}
