@@ -14,7 +14,7 @@ instructions() {
 
 cat <<'TABLE'
 
-# Instructions a page request
+## Page requests
 
 Written by `make bench` (`bench/pages.sh`): callgrind's count, the difference of runs of 100,000 and 300,000 requests
 (`crates/pager/examples/pages.rs`): a seeded trace over 148 pages of 1 KiB with about the traffic of djpeg in xip, Table 4;
