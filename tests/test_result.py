@@ -209,7 +209,8 @@ def test_a_plot_of_a_wide_distribution_stays_small(result: nandram.Result) -> No
     points = values(result.plot_latency_cdf())
     assert len(points) <= 2 * plots.POINTS_MAX
     assert points.pop(0)["fraction"] == 0
-    assert points[-1] == {"name": "reader", "direction": "read", "latency_us": count / 1000, "fraction": 1.0}
+    last = {"job": 0, "name": "reader", "direction": "read", "latency_us": count / 1000, "fraction": 1.0}
+    assert points[-1] == last
     assert all(abs(point["fraction"] - point["latency_us"] * 1000 / count) < 1e-9 for point in points)
 
 
@@ -269,3 +270,20 @@ def test_progress_is_told(tmp_path: Path) -> None:
     assert told == sorted(told)
     assert len(told) > 2
     assert all(0 <= fraction <= 1 for fraction, _, _ in told)
+
+
+def test_each_clone_of_a_job_has_a_line_of_its_own(result: nandram.Result) -> None:
+    result.tables["latency"] = pl.DataFrame(
+        {
+            "job": [0, 0, 1, 1],
+            "name": ["reader"] * 4,
+            "direction": ["read"] * 4,
+            "latency_ns": [1000, 3000, 2000, 4000],
+            "count": [1] * 4,
+        }
+    )
+    chart = result.plot_latency_cdf()
+    assert chart.to_dict()["encoding"]["detail"]["field"] == "job"
+    for job in (0, 1):
+        fractions = [point["fraction"] for point in values(chart) if point["job"] == job]
+        assert fractions == [0.0, 0.5, 1.0]

@@ -26,7 +26,7 @@ def latency_cdf(result: "Result") -> alt.Chart:
     frame = frames.cumulative(result.latency())
     series = [_from_zero(_thinned(each)) for each in frame.partition_by("job", "direction", maintain_order=True)]
     data = pl.concat(series) if series else frame
-    data = data.select("name", "direction", (pl.col("latency_ns") / 1000).alias("latency_us"), "fraction")
+    data = data.select("job", "name", "direction", (pl.col("latency_ns") / 1000).alias("latency_us"), "fraction")
     chart: alt.Chart = (
         alt.Chart(_values(data), title="Response time")
         .mark_line(interpolate="step-after")
@@ -47,7 +47,7 @@ def throughput(result: "Result") -> alt.LayerChart | alt.FacetChart:
     last = windows.group_by("job", "direction", maintain_order=True).last()
     ends = last.with_columns(pl.col("time_s") + pl.col("span_s")).select(windows.columns)
     data = pl.concat([windows, ends]).select(
-        "time_s", "name", "direction", (pl.col("bytes") / pl.col("span_s") / 1e6).alias("rate")
+        "time_s", "job", "name", "direction", (pl.col("bytes") / pl.col("span_s") / 1e6).alias("rate")
     )
     cut = pl.DataFrame({"from": [0.0], "to": [result.warm_up_s]}).filter(pl.col("to") > 0)
     shade = alt.Chart(_values(cut)).mark_rect(color="#eeeeee").encode(x="from:Q", x2="to:Q")
@@ -112,10 +112,11 @@ def _values(data: pl.DataFrame) -> alt.InlineData:
 
 
 def _by_job(data: pl.DataFrame) -> dict[str, Any]:
-    """Tell directions by colour and, if there are several, jobs by dashes."""
+    """Tell directions by colour and jobs of several names by dashes; each job, clones too, has a line of its own."""
     directions = data["direction"].unique(maintain_order=True).to_list()
     channels: dict[str, Any] = {
-        "color": alt.Color("direction:N", title=None, scale=_COLOURS, legend=alt.Legend(values=directions))
+        "color": alt.Color("direction:N", title=None, scale=_COLOURS, legend=alt.Legend(values=directions)),
+        "detail": alt.Detail("job:N"),
     }
     if data["name"].n_unique() > 1:
         channels["strokeDash"] = alt.StrokeDash("name:N", title="job")
