@@ -3,6 +3,7 @@
 use media::{OpId, PageAddr, PlaneMask};
 
 use crate::blocks::Use;
+use crate::config::Config;
 use crate::{Ftl, journal};
 
 /// What a block is opened for.
@@ -125,6 +126,11 @@ impl Lane {
 /// Free blocks that host writes leave to collection.
 pub(crate) const RESERVE: usize = 1;
 
+/// Blocks a lane that hold no data for good: those at which collection starts, and those being written.
+pub(crate) fn held_back(config: &Config) -> u32 {
+    config.collection.start + if config.collection.separate { 2 } else { 1 }
+}
+
 impl Ftl {
     /// True if `block` holds one bit a cell.
     #[inline]
@@ -147,6 +153,7 @@ impl Ftl {
             let lane = self.next_lane;
             self.next_lane = if lane + 1 == self.layout.lanes { 0 } else { lane + 1 };
             if self.config.slc.is_some()
+                && (self.lanes[lane as usize].fronts[Stream::Slc as usize].is_some() || self.takes_more(lane))
                 && let Some(room) = self.room(lane, Stream::Slc)
             {
                 return Some(room);
@@ -166,7 +173,29 @@ impl Ftl {
         let l = &self.lanes[lane as usize];
         // A block shared with copies, opened for them as the last free one, is theirs.
         let open = l.fronts[stream as usize].is_some() && (stream == Stream::Host || l.free.len() >= RESERVE);
-        open || l.free.len() > RESERVE
+        open || (l.free.len() > RESERVE && self.takes_more(lane))
+    }
+
+    /// True if `lane` may open one more block for the host. Lanes take programs in turn, and programs need not be full:
+    /// without a bound one lane could come to hold more than it can collect, while others stand half empty. Some lane
+    /// always holds its share or less, and a share can be collected, as the configuration was checked for.
+    #[cold]
+    fn takes_more(&self, lane: u32) -> bool {
+        if self.layout.lanes == 1 {
+            return true;
+        }
+        let (mut valid, mut room) = (0, 0);
+        for block in lane * self.layout.blocks..(lane + 1) * self.layout.blocks {
+            valid += i64::from(self.blocks.valid(block));
+            if !self.is_slc(block) && self.blocks.usage(block) != Use::Bad {
+                let units = self.capacity(block, self.layout.block_programs);
+                room += units - i64::from(self.layout.program_units);
+            }
+        }
+        // What is opened will be full of valid units.
+        let held_back = i64::from(held_back(&self.config) + 1) * i64::from(self.layout.block_units);
+        let share = crate::all_units(&self.config).div_ceil(u64::from(self.layout.lanes));
+        valid <= (room - held_back).max(share as i64)
     }
 
     /// Room for copies in `lane`: the last programs of the last block are left to the journal of trims, for which an

@@ -185,6 +185,11 @@ fn slots(config: &Config, layout: &Layout) -> u64 {
         + u64::from(layout.lanes) * u64::from(quota(config, layout))
 }
 
+/// Logical units: the user's, and those of the layer's own.
+fn all_units(config: &Config) -> u64 {
+    u64::from(config.user_units) + u64::from(journal::units(config)) + u64::from(map_cache::units(config))
+}
+
 /// Slots for translation units and journal pages on their way to flash.
 const SYSTEM_SLOTS: u32 = 64;
 
@@ -218,8 +223,7 @@ impl Ftl {
         }
         let quota = quota(&config, &layout);
         let slots = slots(&config, &layout);
-        let system = journal::units(&config) + map_cache::units(&config);
-        let all = u64::from(config.user_units) + u64::from(system);
+        let all = all_units(&config);
         let physical = u64::from(layout.all_blocks()) * u64::from(layout.block_units);
         if all.max(physical) + slots >= u64::from(u32::MAX) {
             return fail(format!(
@@ -232,7 +236,7 @@ impl Ftl {
         }
         let slc_blocks = config.slc.map_or(0, |s| s.blocks);
         let main_blocks = config.geometry.blocks.saturating_sub(slc_blocks);
-        let spare = u64::from(config.collection.start) + if config.collection.separate { 2 } else { 1 };
+        let spare = u64::from(lane::held_back(&config));
         let room =
             u64::from(main_blocks).saturating_sub(spare) * u64::from(layout.block_units) * u64::from(layout.lanes);
         if all > room {

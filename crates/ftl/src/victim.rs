@@ -45,8 +45,7 @@ impl Ftl {
         Some(block)
     }
 
-    /// The policy's victim; where collecting that one would gain nothing or not fit, the one with the fewest valid
-    /// units.
+    /// The policy's victim; where collecting that one would gain nothing or not fit, the one that makes most room.
     pub(crate) fn gainful(&mut self, lane: u32) -> Option<u32> {
         // A choice stands until it is taken: were it made anew whenever it does not fit, the fuller ones would never be.
         let stands = |block: &u32| self.blocks.usage(*block) == Use::Closed;
@@ -64,11 +63,28 @@ impl Ftl {
         if (l.in_flight > 0 || l.draining > 0) && !l.desperate {
             return None;
         }
-        self.least_valid(lane).filter(|block| self.gains(*block) && self.fits(lane, *block))
+        self.most_spare(lane).filter(|block| self.gains(*block) && self.fits(lane, *block))
     }
 
+    /// True if collecting `block` makes room: the last program of its copies may be padded, so that less than a program
+    /// is no gain. Were such a victim taken, collection could go round for ever.
     pub(crate) fn gains(&self, block: u32) -> bool {
-        self.blocks.valid(block) < self.programs_of(block) * self.layout.program_units
+        self.spare(block) >= i64::from(self.layout.program_units)
+    }
+
+    /// Units of `block` that hold nothing valid, those on planes that are lost left out.
+    fn spare(&self, block: u32) -> i64 {
+        self.capacity(block, self.programs_of(block)) - i64::from(self.blocks.valid(block))
+    }
+
+    /// The collectable block that makes most room: with planes lost, one of few valid units may be full of them.
+    fn most_spare(&self, lane: u32) -> Option<u32> {
+        if self.blocks.is_whole() {
+            return self.least_valid(lane);
+        }
+        let ranks = self.blocks.ranks(&self.layout, lane);
+        let collectable = (lane * self.layout.blocks..).zip(ranks).filter(|(_, rank)| Blocks::collectable(**rank));
+        collectable.map(|(block, _)| block).min_by_key(|block| -self.spare(*block))
     }
 
     /// The collectable block with the fewest valid units.
@@ -120,7 +136,7 @@ impl Ftl {
         let ranks = self.blocks.ranks(&self.layout, lane);
         let collectable = || ranks.iter().enumerate().filter(|(_, rank)| Blocks::collectable(**rank));
         let at = match self.config.collection.policy {
-            Policy::Greedy => return self.least_valid(lane),
+            Policy::Greedy => return self.most_spare(lane),
             Policy::Fifo => collectable().map(|(i, _)| i).min_by_key(|i| self.blocks.closed_at(first + *i as u32))?,
             Policy::CostBenefit => {
                 let (now, whole) = (self.sequence.next(), u64::from(self.layout.block_units));
