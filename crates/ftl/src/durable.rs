@@ -68,13 +68,7 @@ impl Ftl {
             self.fetch_wanted(out);
         }
         self.erase_empty(out);
-        if self.journal.is_wanted() {
-            self.drive_journal(out);
-            if self.host_stalled && self.empty.iter().any(|(b, _)| !self.journal.is_durable(self.blocks.trimmed(*b))) {
-                self.rescue_journal(out);
-            }
-            self.erase_empty(out);
-        }
+        self.write_trims(out);
         if !self.durable.is_empty() {
             self.seal_durable();
             self.end_durable(out);
@@ -84,6 +78,18 @@ impl Ftl {
             if self.operations.active() <= self.retries {
                 self.last_resort(out);
             }
+        }
+    }
+
+    /// Trims that somebody waits for go on becoming durable, and what waited for them is erased.
+    #[inline(always)]
+    fn write_trims(&mut self, out: &mut Actions) {
+        if self.journal.is_wanted() {
+            self.drive_journal(out);
+            if self.host_stalled && self.empty.iter().any(|(b, _)| !self.journal.is_durable(self.blocks.trimmed(*b))) {
+                self.rescue_journal(out);
+            }
+            self.erase_empty(out);
         }
     }
 
@@ -99,6 +105,8 @@ impl Ftl {
                 }
                 self.collect_short(out);
                 self.erase_empty(out);
+                // A victim without a valid unit is emptied at once, and its erase may wait for trims.
+                self.write_trims(out);
             }
         }
         self.check_dead_end(out);
@@ -139,9 +147,10 @@ impl Ftl {
         self.complete(tag, Status::Ok, out);
     }
 
-    /// No program can be placed, and nothing is under way that could change that: the drive takes no more writes.
+    /// No program can be placed, and nothing is under way that could change that: the drive takes no more writes. Those
+    /// whose data was on its way then end here too, once it has come.
     fn check_dead_end(&mut self, out: &mut Actions) {
-        if self.read_only || self.operations.active() > self.retries {
+        if self.operations.active() > self.retries {
             return;
         }
         self.read_only = true;

@@ -72,6 +72,8 @@ pub(crate) struct Lane {
     pub(crate) desperate: bool,
     /// Programs of blocks reopened at the mount that were done before: block and program.
     pub(crate) ahead: Vec<(u32, u32)>,
+    /// Units that its largest block held at the mount.
+    pub(crate) largest: i64,
     /// Erases since wear was looked at.
     pub(crate) since_wear: u32,
 }
@@ -95,6 +97,7 @@ impl Lane {
             retry: Vec::new(),
             desperate: false,
             ahead: Vec::new(),
+            largest: 0,
             since_wear: 0,
         }
     }
@@ -172,8 +175,32 @@ impl Ftl {
     fn is_open_to_host(&self, lane: u32, stream: Stream) -> bool {
         let l = &self.lanes[lane as usize];
         // A block shared with copies, opened for them as the last free one, is theirs.
-        let open = l.fronts[stream as usize].is_some() && (stream == Stream::Host || l.free.len() >= RESERVE);
-        open || (l.free.len() > RESERVE && self.takes_more(lane))
+        let open = l.fronts[stream as usize].is_some() && (stream == Stream::Host || self.is_reserved(lane, 0));
+        open || (self.is_reserved(lane, 1) && self.takes_more(lane))
+    }
+
+    /// True if the free blocks of `lane`, without `taken` of them, hold what collection needs to go on.
+    #[inline(always)]
+    fn is_reserved(&self, lane: u32, taken: usize) -> bool {
+        self.lanes[lane as usize].free.len() >= RESERVE + taken
+            && (self.blocks.is_whole() || self.reserves_units(lane, taken))
+    }
+
+    /// The same where planes are lost: blocks that hold less count for less, and the victim may be one that is whole.
+    #[cold]
+    fn reserves_units(&self, lane: u32, taken: usize) -> bool {
+        let l = &self.lanes[lane as usize];
+        let units = |block: &u32| self.capacity(*block, self.layout.block_programs);
+        let (all, most) = l.free.iter().map(units).fold((0, 0), |(all, most), units| (all + units, most.max(units)));
+        all - taken as i64 * most >= RESERVE as i64 * l.largest
+    }
+
+    /// True if `lane` should collect: few blocks are free, or they hold too little for the host to get one.
+    #[inline]
+    pub(crate) fn is_short(&self, lane: u32) -> bool {
+        let l = &self.lanes[lane as usize];
+        l.free.len() + l.draining as usize <= self.config.collection.start as usize
+            || (!self.blocks.is_whole() && l.draining == 0 && !self.is_reserved(lane, 1))
     }
 
     /// True if `lane` may open one more block for the host. Lanes take programs in turn, and programs need not be full:

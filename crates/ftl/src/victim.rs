@@ -9,9 +9,8 @@ impl Ftl {
     /// The block that `lane` should collect now, if any.
     #[inline]
     pub(crate) fn next_victim(&mut self, lane: u32) -> Option<u32> {
-        let l = &self.lanes[lane as usize];
-        let short = l.free.len() + l.draining as usize <= self.config.collection.start as usize;
-        if !short && l.forced.is_empty() && self.config.slc.is_none() { None } else { self.find_victim(lane) }
+        let due = self.is_short(lane) || !self.lanes[lane as usize].forced.is_empty() || self.config.slc.is_some();
+        if due { self.find_victim(lane) } else { None }
     }
 
     fn find_victim(&mut self, lane: u32) -> Option<u32> {
@@ -29,8 +28,7 @@ impl Ftl {
                 self.lanes[lane as usize].forced.insert(0, block);
             }
         }
-        let l = &self.lanes[lane as usize];
-        if l.free.len() + l.draining as usize <= self.config.collection.start as usize
+        if self.is_short(lane)
             && let Some(block) = self.gainful(lane)
         {
             return Some(block);
