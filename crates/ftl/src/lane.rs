@@ -181,7 +181,7 @@ impl Ftl {
 
     /// True if the free blocks of `lane`, without `taken` of them, hold what collection needs to go on.
     #[inline(always)]
-    fn is_reserved(&self, lane: u32, taken: usize) -> bool {
+    pub(crate) fn is_reserved(&self, lane: u32, taken: usize) -> bool {
         self.lanes[lane as usize].free.len() >= RESERVE + taken
             && (self.blocks.is_whole() || self.reserves_units(lane, taken))
     }

@@ -237,12 +237,14 @@ impl Ftl {
         let slc_blocks = config.slc.map_or(0, |s| s.blocks);
         let main_blocks = config.geometry.blocks.saturating_sub(slc_blocks);
         let spare = u64::from(lane::held_back(&config));
-        let room =
-            u64::from(main_blocks).saturating_sub(spare) * u64::from(layout.block_units) * u64::from(layout.lanes);
+        // Then some block always has a program's worth to gain, however what is superseded spreads over them.
+        let filled = layout.block_units - layout.program_units;
+        let room = u64::from(main_blocks).saturating_sub(spare) * u64::from(filled) * u64::from(layout.lanes);
         if all > room {
             return fail(format!(
-                "{all} logical units, but the flash holds {room} beside {spare} spare blocks a lane and {slc_blocks} \
-                 SLC blocks a plane: less capacity or more flash is needed"
+                "{all} logical units, but the flash holds {room} beside {spare} spare blocks a lane, {slc_blocks} SLC \
+                 blocks a plane, and a program of each block for collection to gain: less capacity or more flash is \
+                 needed"
             ));
         }
         let mut ftl = Ftl {

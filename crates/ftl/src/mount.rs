@@ -251,6 +251,22 @@ impl Ftl {
                 self.lanes[lane].force(block);
             }
         }
+        for lane in 0..self.layout.lanes {
+            self.leave_room_to_copies(lane);
+        }
+    }
+
+    /// The flash does not say which block was open for what. Where no free block is left to collection, it needs the one
+    /// that has more room: that may be what it had opened as the last.
+    fn leave_room_to_copies(&mut self, lane: u32) {
+        if self.is_reserved(lane, 0) {
+            return;
+        }
+        let fronts = &self.lanes[lane as usize].fronts;
+        let left = |stream: Stream| fronts[stream as usize].map_or(0, |f| self.capacity(f.block, f.end - f.next));
+        if left(Stream::Host) > left(Stream::Copy) {
+            self.lanes[lane as usize].fronts.swap(Stream::Host as usize, Stream::Copy as usize);
+        }
     }
 
     fn look_at(&self, block: u32, flash: &impl Flash) -> Found {
