@@ -3,6 +3,8 @@
 use media::Geometry;
 use sim::Time;
 
+use crate::layout::Layout;
+
 /// The unit in which flash is opened, collected and erased.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Group {
@@ -126,6 +128,56 @@ pub struct Config {
     pub tags: u32,
     /// Payload is kept: say which data moves where.
     pub moves: bool,
+}
+
+impl Config {
+    /// Whether the parts of it fit together, and leave collection what it needs to go on whatever the host writes.
+    ///
+    /// # Errors
+    /// What does not, in a sentence.
+    pub fn check(&self) -> Result<(), ConfigError> {
+        let fail = |text: String| Err(ConfigError(text));
+        if let Some(fault) = self.geometry.fault() {
+            return fail(fault);
+        }
+        let unit_bytes = self.geometry.unit_bytes;
+        if !unit_bytes.is_power_of_two() || unit_bytes > 32768 {
+            return fail(format!("unit is {unit_bytes} bytes, expected a power of two from 512 to 32768"));
+        }
+        let layout = Layout::new(self);
+        if layout.program_units > 64 {
+            return fail(format!("{} units a program, expected at most 64", layout.program_units));
+        }
+        if self.user_units == 0 {
+            return fail("the host sees no unit at all".to_owned());
+        }
+        let slots = crate::slots(self, &layout);
+        let all = crate::all_units(self);
+        let physical = u64::from(layout.all_blocks()) * u64::from(layout.block_units);
+        if all.max(physical) + slots >= u64::from(u32::MAX) {
+            return fail(format!(
+                "{} mapping units and {slots} buffers need more than 32 bits: a larger unit maps a larger drive",
+                all.max(physical)
+            ));
+        }
+        if self.collection.start < 2 {
+            return fail(format!("collection starts at {} free blocks, expected at least 2", self.collection.start));
+        }
+        let slc_blocks = self.slc.map_or(0, |s| s.blocks);
+        let main_blocks = self.geometry.blocks.saturating_sub(slc_blocks);
+        let spare = u64::from(crate::lane::held_back(self));
+        // Then some block always has a program's worth to gain, however what is superseded spreads over them.
+        let filled = layout.block_units - layout.program_units;
+        let room = u64::from(main_blocks).saturating_sub(spare) * u64::from(filled) * u64::from(layout.lanes);
+        if all > room {
+            return fail(format!(
+                "{all} logical units, but the flash holds {room} beside {spare} spare blocks a lane, {slc_blocks} SLC \
+                 blocks a plane, and a program of each block for collection to gain: less capacity or more flash is \
+                 needed"
+            ));
+        }
+        Ok(())
+    }
 }
 
 /// A direction to stripe over.

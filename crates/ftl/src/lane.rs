@@ -72,6 +72,10 @@ pub(crate) struct Lane {
     pub(crate) desperate: bool,
     /// Programs of blocks reopened at the mount that were done before: block and program.
     pub(crate) ahead: Vec<(u32, u32)>,
+    /// Victims since something else than collection took room.
+    pub(crate) victims: u64,
+    /// What had taken room then, as counted.
+    pub(crate) taken: u64,
     /// Units that its largest block held at the mount.
     pub(crate) largest: i64,
     /// Erases since wear was looked at.
@@ -97,6 +101,8 @@ impl Lane {
             retry: Vec::new(),
             desperate: false,
             ahead: Vec::new(),
+            victims: 0,
+            taken: 0,
             largest: 0,
             since_wear: 0,
         }

@@ -206,47 +206,10 @@ impl Ftl {
     }
 
     fn empty(config: Config, streams: &Streams) -> Result<Ftl, ConfigError> {
-        let fail = |text: String| Err(ConfigError(text));
-        if let Some(fault) = config.geometry.fault() {
-            return fail(fault);
-        }
-        let unit_bytes = config.geometry.unit_bytes;
-        if !unit_bytes.is_power_of_two() || unit_bytes > 32768 {
-            return fail(format!("unit is {unit_bytes} bytes, expected a power of two from 512 to 32768"));
-        }
+        config.check()?;
         let layout = Layout::new(&config);
-        if layout.program_units > 64 {
-            return fail(format!("{} units a program, expected at most 64", layout.program_units));
-        }
-        if config.user_units == 0 {
-            return fail("the host sees no unit at all".to_owned());
-        }
-        let quota = quota(&config, &layout);
-        let slots = slots(&config, &layout);
-        let all = all_units(&config);
-        let physical = u64::from(layout.all_blocks()) * u64::from(layout.block_units);
-        if all.max(physical) + slots >= u64::from(u32::MAX) {
-            return fail(format!(
-                "{} mapping units and {slots} buffers need more than 32 bits: a larger unit maps a larger drive",
-                all.max(physical)
-            ));
-        }
-        if config.collection.start < 2 {
-            return fail(format!("collection starts at {} free blocks, expected at least 2", config.collection.start));
-        }
-        let slc_blocks = config.slc.map_or(0, |s| s.blocks);
-        let main_blocks = config.geometry.blocks.saturating_sub(slc_blocks);
-        let spare = u64::from(lane::held_back(&config));
-        // Then some block always has a program's worth to gain, however what is superseded spreads over them.
-        let filled = layout.block_units - layout.program_units;
-        let room = u64::from(main_blocks).saturating_sub(spare) * u64::from(filled) * u64::from(layout.lanes);
-        if all > room {
-            return fail(format!(
-                "{all} logical units, but the flash holds {room} beside {spare} spare blocks a lane, {slc_blocks} SLC \
-                 blocks a plane, and a program of each block for collection to gain: less capacity or more flash is \
-                 needed"
-            ));
-        }
+        let (quota, slots) = (quota(&config, &layout), slots(&config, &layout));
+        let (all, unit_bytes) = (all_units(&config), config.geometry.unit_bytes);
         let mut ftl = Ftl {
             table: Table::new(all as u32),
             blocks: Blocks::new(&layout),

@@ -176,7 +176,13 @@ impl Ftl {
         self.stats.victims += 1;
         self.stats.victim_units += u64::from(self.blocks.valid(block));
         let (end, slc) = (self.programs_of(block), self.is_slc(block));
+        let taking = self.stats.programmed_host + self.stats.programmed_system + self.stats.failures;
+        let most = 2 * u64::from(self.layout.blocks) * u64::from(self.layout.block_units);
         let l = &mut self.lanes[lane as usize];
+        l.victims = if l.taken == taking { l.victims + 1 } else { 0 };
+        l.taken = taking;
+        // Each but the few forced makes room for a unit at least, which nothing has taken since.
+        assert!(l.victims <= most, "collection of lane {lane} goes round without making room");
         if slc {
             l.slc_closed.retain(|closed| *closed != block);
         }

@@ -30,6 +30,7 @@ impl Parts {
     pub fn new(system: &System, payload: PayloadKind) -> Result<Parts, layer::ConfigError> {
         let geometry = system.geometry();
         let ftl = translation(system, geometry, payload);
+        ftl.check()?;
         let buffers = if payload == PayloadKind::None { 0 } else { ftl::buffer_count(&ftl) };
         let nand = flash(system, geometry, payload, buffers as u32);
         if let Some(fault) = nand.fault() {
