@@ -324,10 +324,15 @@ impl Ftl {
             }
             slot = self.slots.next(slot);
         }
-        let mut lane = 0;
-        while !pages.is_empty() && lane < self.layout.lanes {
+        // What a lane set aside for them is lost to one that gets no block erased for it.
+        let waits = |(block, _): &&(u32, u64)| !self.journal.is_durable(self.blocks.trimmed(*block));
+        let waiting = self.empty.iter().filter(waits).map(|(block, _)| self.layout.lane_of(*block));
+        let lanes: Vec<u32> = waiting.chain(0..self.layout.lanes).collect();
+        let mut lanes = lanes.into_iter();
+        let mut next = lanes.next();
+        while let Some(lane) = next.filter(|_| !pages.is_empty()) {
             let Some(room) = self.room(lane, Stream::Copy) else {
-                lane += 1;
+                next = lanes.next();
                 continue;
             };
             let id = self.start_operation(Kind::Program, lane);

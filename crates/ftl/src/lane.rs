@@ -214,7 +214,7 @@ impl Ftl {
     /// always holds its share or less, and a share can be collected, as the configuration was checked for.
     #[cold]
     fn takes_more(&self, lane: u32) -> bool {
-        if self.layout.lanes == 1 {
+        if self.layout.lanes == 1 || self.lanes[lane as usize].free.len() > self.config.collection.start as usize + 1 {
             return true;
         }
         let (mut valid, mut room) = (0, 0);
