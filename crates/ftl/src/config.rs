@@ -165,7 +165,7 @@ impl Config {
         }
         let slc_blocks = self.slc.map_or(0, |s| s.blocks);
         let main_blocks = self.geometry.blocks.saturating_sub(slc_blocks);
-        let spare = u64::from(crate::lane::held_back(self));
+        let spare = u64::from(self.collection.start + crate::lane::fronts(self));
         // Then some block always has a program's worth to gain, however what is superseded spreads over them.
         let filled = layout.block_units - layout.program_units;
         let room = u64::from(main_blocks).saturating_sub(spare) * u64::from(filled) * u64::from(layout.lanes);

@@ -135,9 +135,9 @@ impl Lane {
 /// Free blocks that host writes leave to collection.
 pub(crate) const RESERVE: usize = 1;
 
-/// Blocks a lane that hold no data for good: those at which collection starts, and those being written.
-pub(crate) fn held_back(config: &Config) -> u32 {
-    config.collection.start + if config.collection.separate { 2 } else { 1 }
+/// Blocks a lane that are being written.
+pub(crate) fn fronts(config: &Config) -> u32 {
+    if config.collection.separate { 2 } else { 1 }
 }
 
 impl Ftl {
@@ -225,8 +225,8 @@ impl Ftl {
                 room += units - i64::from(self.layout.program_units);
             }
         }
-        // What is opened will be full of valid units.
-        let held_back = i64::from(held_back(&self.config) + 1) * i64::from(self.layout.block_units);
+        // The host may leave no more than the reserve free; and what is opened now will be full of valid units.
+        let held_back = i64::from(fronts(&self.config) + RESERVE as u32 + 1) * i64::from(self.layout.block_units);
         let share = crate::all_units(&self.config).div_ceil(u64::from(self.layout.lanes));
         valid <= (room - held_back).max(share as i64)
     }
