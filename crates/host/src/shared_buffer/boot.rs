@@ -123,9 +123,9 @@ impl SharedBuffer {
         let sectors = (self.boot.window / SECTOR as u64) as u32;
         if self.boot.status == Status::Ok {
             said.push(Said::Emptied { piece: self.boot_place(), extents: Extents::one(0, sectors) });
+            self.counts.booted += self.boot.window;
         }
         self.boot.done += self.boot.window;
-        self.counts.booted += self.boot.window;
         let place = &mut self.ios[io as usize];
         if self.boot.done < place.request.bytes && self.boot.status == Status::Ok {
             return self.boot_window(now, memory, s);
