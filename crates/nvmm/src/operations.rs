@@ -1,0 +1,65 @@
+//! What is under way on the medium, by id.
+
+use media::OpId;
+
+/// What an operation is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Kind {
+    /// Not under way.
+    Free,
+    /// Reads segment `segment` of flash page `flash` for request `tag`.
+    Read { tag: u32, flash: u64, segment: u8 },
+    /// Reads flash page `flash` into copy buffer `segment`.
+    Copy { flash: u64, segment: u8 },
+    /// Programs segment `segment` of put `put`, at `bit` of its part `part`.
+    Program { put: u32, part: u8, bit: u8 },
+    /// Erases `block` for write point `point`.
+    Open { point: u32, block: u32 },
+    /// Reads a chunk of the table.
+    Load { chunk: u32 },
+    /// Erases `block` for the table, the journal or the root.
+    Prepare { block: u32 },
+    /// Programs a page of the commit under way at `flash`.
+    Commit { flash: u64 },
+    /// A barrier of the commit under way.
+    Barrier,
+}
+
+/// Operations by id. Ids are dense and used again.
+#[derive(Default)]
+pub(crate) struct Operations {
+    list: Vec<Kind>,
+    free: Vec<u32>,
+}
+
+impl Operations {
+    pub fn start(&mut self, kind: Kind) -> OpId {
+        let id = self.free.pop().unwrap_or_else(|| {
+            self.list.push(Kind::Free);
+            self.list.len() as u32 - 1
+        });
+        self.list[id as usize] = kind;
+        OpId(id)
+    }
+
+    /// What it is for.
+    ///
+    /// # Panics
+    /// If it is not under way.
+    pub fn get(&self, id: OpId) -> Kind {
+        let kind = self.list.get(id.0 as usize).copied().unwrap_or(Kind::Free);
+        assert_ne!(kind, Kind::Free, "operation {} is not under way", id.0);
+        kind
+    }
+
+    pub fn end(&mut self, id: OpId) -> Kind {
+        let kind = self.get(id);
+        self.list[id.0 as usize] = Kind::Free;
+        self.free.push(id.0);
+        kind
+    }
+
+    pub fn active(&self) -> usize {
+        self.list.len() - self.free.len()
+    }
+}

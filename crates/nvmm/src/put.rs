@@ -1,0 +1,238 @@
+//! Writing segments to flash: for a request, or for collection. The table learns of them when all are there.
+
+use media::{Action, Class, EraseOp, ProgramOp, Status};
+
+use crate::blocks::Use;
+use crate::operations::Kind;
+use crate::place::OpenBlock;
+use crate::table::Fault;
+use crate::vector::Vector;
+use crate::{Actions, Nvmm};
+
+/// Segments that lie in one block, from one starting page.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Part {
+    /// The starting flash page.
+    pub mapping: u64,
+    pub vector: Vector,
+}
+
+/// Segments of one page on their way to flash.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Put {
+    pub active: bool,
+    pub page: u32,
+    /// Segments that have no place yet.
+    pub todo: u32,
+    /// Programs under way.
+    pub flying: u32,
+    pub parts: Vec<Part>,
+    /// The write point it goes to.
+    point: u32,
+}
+
+/// Where blocks are filled.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Point {
+    open: OpenBlock,
+    is_open: bool,
+    erasing: bool,
+}
+
+impl Nvmm {
+    /// Starts to write `segments` of `page`.
+    pub(crate) fn start_put(&mut self, number: u32, page: u32, segments: u32) {
+        let host = number < self.config.tags;
+        let point = if host { self.next_point } else { self.config.open_blocks };
+        if host {
+            self.next_point = (self.next_point + 1) % self.config.open_blocks;
+        }
+        let put = &mut self.puts[number as usize];
+        assert!(!put.active, "put {number} is under way");
+        put.parts.clear();
+        (put.active, put.page, put.todo, put.flying, put.point) = (true, page, segments, 0, point);
+        self.active_puts.push(number);
+        self.wake = true;
+    }
+
+    /// Goes on with all that write, in the order in which they began.
+    pub(crate) fn run_puts(&mut self, out: &mut Actions) {
+        let mut at = 0;
+        while at < self.active_puts.len() {
+            let number = self.active_puts[at];
+            if self.commit.is_idle() && self.puts[number as usize].todo != 0 {
+                self.place_put(number, out);
+            }
+            let put = &self.puts[number as usize];
+            let ended = put.todo == 0 && put.flying == 0 && !self.commit.holds_the_table();
+            if ended && self.end_put(number, out) {
+                self.active_puts.remove(at);
+                self.wake = true;
+            } else {
+                at += 1;
+            }
+        }
+    }
+
+    fn end_put(&mut self, number: u32, out: &mut Actions) -> bool {
+        let ended = if number < self.config.tags { self.end_write(number, out) } else { self.end_copy() };
+        if let Err(fault) = ended {
+            self.fault(fault, out);
+            return false;
+        }
+        self.forget_put(number);
+        true
+    }
+
+    /// Its fragments are in the table, or will never be.
+    pub(crate) fn forget_put(&mut self, number: u32) {
+        let put = &mut self.puts[number as usize];
+        put.active = false;
+        for part in &put.parts {
+            self.blocks.get_mut(self.layout.block_of(part.mapping)).writers -= 1;
+        }
+    }
+
+    fn place_put(&mut self, number: u32, out: &mut Actions) {
+        let Put { page, point, .. } = self.puts[number as usize];
+        while self.puts[number as usize].todo != 0 {
+            if !self.ready_point(point, out) {
+                return;
+            }
+            let open = &mut self.points[point as usize].open;
+            let todo = self.puts[number as usize].todo;
+            let placed = open.place(todo, self.config.segments, self.layout.pages, self.config.order);
+            let Some((start, vector)) = placed else {
+                self.close_point(point);
+                continue;
+            };
+            let block = open.block;
+            let mapping = self.layout.flash_page(block, start);
+            let put = &mut self.puts[number as usize];
+            put.todo &= !vector.segments(self.config.segments);
+            let part = put.parts.len() as u8;
+            put.parts.push(Part { mapping, vector });
+            self.blocks.get_mut(block).writers += 1;
+            for bit in vector.iter() {
+                self.program(number, part, bit as u8, out);
+            }
+            debug_assert_eq!(self.puts[number as usize].page, page);
+        }
+    }
+
+    fn program(&mut self, number: u32, part: u8, bit: u8, out: &mut Actions) {
+        let put = &mut self.puts[number as usize];
+        put.flying += 1;
+        let flash = self.layout.reach(put.parts[part as usize].mapping, u32::from(bit));
+        self.sequence += 1;
+        let class = if number < self.config.tags { Class::Host } else { Class::Collection };
+        let id = self.operations.start(Kind::Program { put: number, part, bit });
+        self.stats.programs[class as usize] += 1;
+        let program = ProgramOp { id, page: self.layout.page(flash), sequence: self.sequence, class, slc: false };
+        out.actions.push(Action::Program(program));
+    }
+
+    pub(crate) fn program_done(&mut self, number: u32, part: u8, bit: u8, status: Status, out: &mut Actions) {
+        let put = &mut self.puts[number as usize];
+        put.flying -= 1;
+        self.wake = true;
+        if status == Status::Ok {
+            return;
+        }
+        let (mapping, segment) = (put.parts[part as usize].mapping, u32::from(bit) % self.config.segments);
+        put.parts[part as usize].vector.0 &= !(1 << bit);
+        let vector = put.parts[part as usize].vector;
+        let point = put.point as usize;
+        let (block, flash) = (self.layout.block_of(mapping), self.layout.reach(mapping, u32::from(bit)));
+        self.blocks.wear_out(block, (flash - self.layout.flash_page(block, 0)) as u32);
+        // Another distance within the block, if it is still being written; else anywhere.
+        let point = &mut self.points[point];
+        if point.is_open && point.open.block == block && self.commit.is_idle() {
+            let start = (mapping - self.layout.flash_page(block, 0)) as u32;
+            let (segments, pages) = (self.config.segments, self.layout.pages);
+            let other = point.open.alternative(segment, start, vector, segments, pages, self.config.order);
+            if let Some(bit) = other {
+                self.puts[number as usize].parts[part as usize].vector.0 |= 1 << bit;
+                self.program(number, part, bit as u8, out);
+                return;
+            }
+        }
+        self.puts[number as usize].todo |= 1 << segment;
+    }
+
+    /// True if `point` has a block with room; else one is being opened, or there is none.
+    fn ready_point(&mut self, number: u32, out: &mut Actions) -> bool {
+        let point = &self.points[number as usize];
+        if point.erasing {
+            return false;
+        }
+        if point.is_open && point.open.left() > 0 {
+            return true;
+        }
+        if point.is_open {
+            self.close_point(number);
+        }
+        // The last free block is collection's.
+        let keep = usize::from(number < self.config.open_blocks);
+        if self.blocks.free_count() <= keep {
+            self.starved = true;
+            return false;
+        }
+        let block = self.blocks.open(true).expect("free blocks were counted");
+        let first = self.layout.flash_page(block, 0);
+        if let Err(fault) = self.table.ensure_owners(first..first + u64::from(self.layout.pages)) {
+            if fault == Fault::Broken {
+                // Whose its pages are cannot be noted, so that it could not be collected: it is not used.
+                self.blocks.retire(block);
+                self.wake = true;
+            } else {
+                self.blocks.unopen(block);
+                self.fault(fault, out);
+            }
+            return false;
+        }
+        self.points[number as usize].erasing = true;
+        let id = self.operations.start(Kind::Open { point: number, block });
+        let class = if keep > 0 { Class::Host } else { Class::Collection };
+        out.actions.push(Action::Erase(EraseOp { id, block: self.layout.block(block), class }));
+        false
+    }
+
+    fn close_point(&mut self, number: u32) {
+        let point = &mut self.points[number as usize];
+        point.is_open = false;
+        self.blocks.close(point.open.block);
+    }
+
+    pub(crate) fn opened(&mut self, number: u32, block: u32, status: Status, out: &mut Actions) {
+        self.wake = true;
+        let point = &mut self.points[number as usize];
+        point.erasing = false;
+        self.blocks.get_mut(block).erases += 1;
+        if status != Status::Ok {
+            self.retire(block, out);
+            return;
+        }
+        point.open.start(block, self.layout.pages, self.blocks.worn(block));
+        if point.open.left() == 0 {
+            self.retire(block, out);
+            return;
+        }
+        point.is_open = true;
+    }
+
+    /// A block that is never to be used again.
+    pub(crate) fn retire(&mut self, block: u32, out: &mut Actions) {
+        debug_assert_eq!(self.blocks.get(block).used, Use::Open);
+        self.blocks.retire(block);
+        self.newly_bad.push(block);
+        out.actions.push(Action::Retire(self.layout.block(block)));
+    }
+
+    /// A chunk that is not in DRAM is read; who needed it tries again when it is there.
+    pub(crate) fn fault(&mut self, fault: Fault, out: &mut Actions) {
+        if let Fault::Missing(chunk) = fault {
+            self.load(chunk, out);
+        }
+    }
+}

@@ -1,0 +1,262 @@
+//! The page table, and whose each flash page is: arrays in flash, a flash page (chunk) at a time, cached in DRAM.
+//!
+//! A chunk comes into DRAM when something in it is wanted, and stays; the dedicated DRAM holds all of the table in the end,
+//! as the paper has it. What was never written is nowhere and reads as zeros. Entries of pages come first, one a virtual
+//! page, then those of versions. What changed goes into the journal by its number ([`Table::changed`]), and whole chunks
+//! to flash at a checkpoint.
+
+use crate::blocks::Blocks;
+use crate::config::Config;
+use crate::entry::{ENTRY_BYTES, Entry};
+use crate::layout::Layout;
+use crate::status::{State, Status};
+
+/// No home in flash.
+pub(crate) const NOWHERE: u64 = u64::MAX;
+
+/// In a key of the journal: this is an owner of a flash page, not an entry.
+pub(crate) const OWNER: u64 = 1 << 63;
+
+/// A chunk is not in DRAM.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Fault {
+    /// It has to be read first.
+    Missing(u32),
+    /// It cannot be read.
+    Broken,
+}
+
+#[derive(Clone, Debug, Default)]
+pub(crate) enum Data {
+    /// All zeros.
+    #[default]
+    Nothing,
+    InFlash,
+    /// A read of it is under way.
+    Coming,
+    Here(Box<[u8]>),
+    /// Its read failed.
+    Broken,
+}
+
+/// A chunk. Of a chunk of pages' entries it is known how many are in use, and how many are temporary, and a time that
+/// none is newer than, so that a search need not read it.
+#[derive(Clone, Debug)]
+pub(crate) struct Chunk {
+    pub data: Data,
+    pub home: u64,
+    pub dirty: bool,
+    pub newest: u32,
+    pub used: u32,
+    pub temporary: u32,
+}
+
+pub(crate) struct Table {
+    pub chunks: Vec<Chunk>,
+    /// Keys of what changed since the last commit.
+    pub changed: Vec<u64>,
+    /// Head of the list of free version entries; 0: empty.
+    pub free: u32,
+    /// The first version entry that was never used.
+    pub fresh: u32,
+    /// Version entries that can be had.
+    pub available: u32,
+    pages: u32,
+    end: u32,
+    table_chunks: u32,
+    entries: u32,
+    owners: u64,
+    bytes: usize,
+}
+
+impl Table {
+    pub fn new(config: &Config) -> Table {
+        let chunks = config.table_chunks() + config.owner_chunks();
+        let nothing = Chunk { data: Data::Nothing, home: NOWHERE, dirty: false, newest: 0, used: 0, temporary: 0 };
+        let bytes = config.geometry.page_bytes as usize;
+        Table {
+            chunks: vec![nothing; chunks as usize],
+            changed: Vec::new(),
+            free: 0,
+            fresh: config.pages,
+            available: config.versions,
+            pages: config.pages,
+            end: config.pages + config.versions,
+            table_chunks: config.table_chunks(),
+            entries: (bytes / ENTRY_BYTES) as u32,
+            owners: bytes as u64 / 4,
+            bytes,
+        }
+    }
+
+    /// Chunks that hold entries of pages.
+    pub fn page_chunks(&self) -> u32 {
+        self.pages.div_ceil(self.entries)
+    }
+
+    /// The pages whose entries `chunk` holds.
+    pub fn pages_of(&self, chunk: u32) -> std::ops::Range<u32> {
+        let first = chunk * self.entries;
+        first..self.pages.min(first + self.entries)
+    }
+
+    pub fn chunk_of(&self, index: u32) -> u32 {
+        index / self.entries
+    }
+
+    fn position(&self, key: u64) -> (u32, usize) {
+        if key & OWNER != 0 {
+            let page = key & !OWNER;
+            (self.table_chunks + (page / self.owners) as u32, (page % self.owners) as usize * 4)
+        } else {
+            ((key / u64::from(self.entries)) as u32, (key % u64::from(self.entries)) as usize * ENTRY_BYTES)
+        }
+    }
+
+    /// That a chunk is in DRAM, or nothing.
+    #[inline]
+    pub fn ensure(&self, chunk: u32) -> Result<(), Fault> {
+        match self.chunks[chunk as usize].data {
+            Data::Nothing | Data::Here(_) => Ok(()),
+            Data::InFlash | Data::Coming => Err(Fault::Missing(chunk)),
+            Data::Broken => Err(Fault::Broken),
+        }
+    }
+
+    /// The bytes of `key`; none: zeros.
+    fn read(&self, key: u64) -> Result<Option<&[u8]>, Fault> {
+        let (chunk, at) = self.position(key);
+        self.ensure(chunk)?;
+        Ok(match &self.chunks[chunk as usize].data {
+            Data::Here(bytes) => Some(&bytes[at..]),
+            _ => None,
+        })
+    }
+
+    fn write(&mut self, key: u64, value: &[u8]) {
+        let (chunk, at) = self.position(key);
+        let (size, chunk) = (self.bytes, &mut self.chunks[chunk as usize]);
+        if let Data::Nothing = chunk.data {
+            chunk.data = Data::Here(vec![0; size].into_boxed_slice());
+        }
+        let Data::Here(bytes) = &mut chunk.data else { panic!("{key:#x} is written where it is not") };
+        bytes[at..at + value.len()].copy_from_slice(value);
+        chunk.dirty = true;
+    }
+
+    /// The entry `index`.
+    #[inline]
+    pub fn entry(&self, index: u32) -> Result<Entry, Fault> {
+        Ok(match self.read(u64::from(index))? {
+            Some(bytes) => Entry::from_bits(u128::from_le_bytes(bytes[..16].try_into().expect("16 bytes"))),
+            None => Entry::default(),
+        })
+    }
+
+    /// Sets the entry `index`, which is in DRAM; `blocks` learn what is valid in them now.
+    pub fn set(&mut self, index: u32, entry: Entry, blocks: &mut Blocks, layout: &Layout) {
+        let old = self.entry(index).expect("in DRAM");
+        if old == entry {
+            return;
+        }
+        if entry.has_data() {
+            blocks.gain(layout.block_of(entry.mapping), entry.vector.count());
+        }
+        if old.has_data() {
+            blocks.lose(layout.block_of(old.mapping), old.vector.count());
+        }
+        self.write(u64::from(index), &entry.bits().to_le_bytes());
+        self.changed.push(u64::from(index));
+        if index < self.pages {
+            let chunk = index / self.entries;
+            let chunk = &mut self.chunks[chunk as usize];
+            let counts = |e: Entry| (u32::from(e.status.state() != State::Nothing), u32::from(e.status.is_temporary()));
+            let ((was_used, was_temporary), (used, temporary)) = (counts(old), counts(entry));
+            chunk.used = chunk.used + used - was_used;
+            chunk.temporary = chunk.temporary + temporary - was_temporary;
+            chunk.newest = chunk.newest.max(entry.time);
+        }
+    }
+
+    /// Whose flash page `flash_page` was when it was last written.
+    pub fn owner(&self, flash_page: u64) -> Result<Option<u32>, Fault> {
+        let bytes = self.read(OWNER | flash_page)?;
+        let word = bytes.map_or(0, |bytes| u32::from_le_bytes(bytes[..4].try_into().expect("4 bytes")));
+        Ok(word.checked_sub(1))
+    }
+
+    /// Flash page `flash_page`, whose chunk is in DRAM, is written for virtual page `page`.
+    pub fn set_owner(&mut self, flash_page: u64, page: u32) {
+        if self.owner(flash_page) != Ok(Some(page)) {
+            self.write(OWNER | flash_page, &(page + 1).to_le_bytes());
+            self.changed.push(OWNER | flash_page);
+        }
+    }
+
+    /// That the owners of all pages of a block can be set.
+    pub fn ensure_owners(&self, flash_pages: std::ops::Range<u64>) -> Result<(), Fault> {
+        let (first, _) = self.position(OWNER | flash_pages.start);
+        let (last, _) = self.position(OWNER | (flash_pages.end - 1));
+        (first..=last).try_for_each(|chunk| self.ensure(chunk))
+    }
+
+    /// That `count` version entries can be taken.
+    pub fn ensure_free(&self, count: u32) -> Result<(), Fault> {
+        debug_assert!(count <= self.available);
+        let (mut left, mut at) = (count, self.free);
+        while left > 0 && at != 0 {
+            at = self.entry(at)?.previous;
+            left -= 1;
+        }
+        if left > 0 {
+            (self.chunk_of(self.fresh)..=self.chunk_of(self.fresh + left - 1)).try_for_each(|c| self.ensure(c))?;
+        }
+        Ok(())
+    }
+
+    /// A version entry; [`ensure_free`](Self::ensure_free) said that there is one.
+    pub fn take(&mut self) -> u32 {
+        self.available -= 1;
+        if self.free != 0 {
+            let index = self.free;
+            let entry = self.entry(index).expect("in DRAM");
+            assert_eq!(entry.status, Status::FREE, "version entry {index} is taken twice");
+            self.free = entry.previous;
+            return index;
+        }
+        assert!(self.fresh < self.end, "no version entry is left");
+        self.fresh += 1;
+        self.fresh - 1
+    }
+
+    /// The version entry `index` is free.
+    pub fn give(&mut self, index: u32, blocks: &mut Blocks, layout: &Layout) {
+        debug_assert!(index >= self.pages);
+        self.available += 1;
+        let entry = Entry { previous: self.free, status: Status::FREE, ..Entry::default() };
+        self.free = index;
+        self.set(index, entry, blocks, layout);
+    }
+
+    /// What is written in the journal under `key`, whose chunk is in DRAM.
+    pub fn record(&self, key: u64, into: &mut Vec<u8>) {
+        into.extend_from_slice(&key.to_le_bytes());
+        let size = if key & OWNER != 0 { 4 } else { ENTRY_BYTES };
+        match self.read(key).expect("in DRAM") {
+            Some(bytes) => into.extend_from_slice(&bytes[..size]),
+            None => into.resize(into.len() + size, 0),
+        }
+    }
+
+    /// The chunk that `key` lies in.
+    pub fn chunk_of_key(&self, key: u64) -> Option<u32> {
+        let (chunk, _) = self.position(key);
+        ((chunk as usize) < self.chunks.len()).then_some(chunk)
+    }
+
+    /// Bytes of DRAM taken: the chunks that are here, and what is known of all.
+    pub fn bytes_here(&self) -> u64 {
+        let here = self.chunks.iter().filter(|chunk| matches!(chunk.data, Data::Here(_))).count() as u64;
+        here * self.bytes as u64 + (self.chunks.len() * size_of::<Chunk>()) as u64
+    }
+}

@@ -1,0 +1,149 @@
+//! Random histories of every call, with power cuts at any event, wear, collection under pressure and several tokens, beside
+//! a dictionary of full copies.
+
+mod support;
+
+use media::Geometry;
+use nvmm::{Config, Controller, Order, Plant, Policy};
+use sim::{Rng, Streams};
+use support::flash::Flash;
+use support::world::World;
+
+fn pick<T: Copy>(rng: &mut Rng, from: &[T]) -> T {
+    from[rng.below(from.len() as u64) as usize]
+}
+
+/// A small memory, drawn from all that can be configured.
+fn draw(rng: &mut Rng) -> Config {
+    let segments = pick(rng, &[4, 8, 16]);
+    let pages = pick(rng, &[6, 20, 40]);
+    let mut config = Config {
+        controller: Controller(0x1234),
+        geometry: Geometry {
+            channels: pick(rng, &[1, 2]),
+            chips: 1,
+            dies: pick(rng, &[1, 2]),
+            planes: pick(rng, &[1, 2]),
+            blocks: 0,
+            pages: pick(rng, &[32, 40]),
+            page_bytes: 512,
+            unit_bytes: 512,
+        },
+        segments,
+        pages,
+        versions: (pages * 3).max(4 * segments) * pick(rng, &[1, 4, 8]),
+        order: pick(rng, &[Order::Any, Order::Ascending]),
+        policy: pick(rng, &[Policy::LongestChain, Policy::Greedy, Policy::CostBenefit]),
+        consolidate: rng.chance(0.7),
+        collect_start: pick(rng, &[2, 3]),
+        open_blocks: pick(rng, &[1, 2]),
+        tokens: pick(rng, &[1, 3, 6]),
+        tags: pick(rng, &[1, 4, 8]),
+        journal_pages: pick(rng, &[8, 24]),
+        time_bits: pick(rng, &[4, 5, 24]),
+    };
+    // As few blocks as it goes with, or a few more, so that there is pressure.
+    let lanes = config.geometry.all_dies() * config.geometry.planes;
+    config.geometry.blocks = 1;
+    while config.check().is_err() {
+        config.geometry.blocks += 1;
+    }
+    config.geometry.blocks += pick(rng, &[2u32, 8, 16]).div_ceil(lanes);
+    config
+}
+
+fn history(seed: u64, plant: Plant) -> World {
+    let mut rng = Streams::new(seed).stream("test.history");
+    let config = draw(&mut rng);
+    let mut flash = Flash::new(config.geometry, config.order, rng.chance(0.5));
+    if rng.chance(0.3) {
+        flash.endurance = Some(pick(&mut rng, &[(2, 30), (5, 60), (0, 1000)]));
+    }
+    let mut world = World::new(config, flash, seed, plant);
+    if rng.chance(0.1) {
+        world.read_faults = 0.005;
+    }
+    for _ in 0..1 + rng.below(4) {
+        let busy = pick(&mut rng, &[0.1, 0.3, 0.6]);
+        for _ in 0..100 + rng.below(600) {
+            world.step(busy);
+        }
+        if rng.chance(0.8) {
+            // Half of the cuts are in the middle of a commit, if there is one soon.
+            let soon = if rng.chance(0.5) { 300 } else { 0 };
+            for _ in 0..soon {
+                if world.commits() && rng.chance(0.2) {
+                    break;
+                }
+                world.step(busy);
+            }
+            world.power_cut();
+        }
+        if rng.chance(0.5) {
+            world.check();
+        }
+    }
+    world.check();
+    world.count();
+    world
+}
+
+/// What the histories are for comes up in them.
+#[test]
+fn histories_reach_what_they_are_to_test() {
+    let (mut done, mut refusals, mut failures, mut taken_back) = ([0; 5], [0; 3], 0, 0);
+    for seed in 0..600 {
+        let world = history(seed, Plant::Nothing);
+        done.iter_mut().zip(world.done).for_each(|(sum, n)| *sum += n);
+        refusals.iter_mut().zip(world.refusals).for_each(|(sum, n)| *sum += n);
+        failures += world.flash.failures;
+        taken_back += world.last_open.map_or(0, |open| open.taken_back);
+    }
+    let [collected, sweeps, renumberings, checkpoints, rolled_back] = done;
+    let [no_space, no_versions, _] = refusals;
+    let counts = [
+        ("collections", collected, 300),
+        ("sweeps", sweeps, 500),
+        ("renumberings", renumberings, 5),
+        ("checkpoints", checkpoints, 2000),
+        ("pages rolled back", rolled_back, 1000),
+        ("refusals for want of space", no_space, 300),
+        ("refusals for want of version entries", no_versions, 500),
+        ("failed programs", failures, 10),
+        ("pages taken back on opening", taken_back, 100),
+    ];
+    for (what, found, least) in counts {
+        assert!(found >= least, "{found} {what}, expected at least {least}: {counts:?}");
+    }
+}
+
+#[test]
+fn histories_are_those_of_full_copies() {
+    let count: u64 = std::env::var("HISTORIES").ok().and_then(|n| n.parse().ok()).unwrap_or(6000);
+    let first: u64 = std::env::var("HISTORY").ok().and_then(|n| n.parse().ok()).unwrap_or(0);
+    for seed in first..first + count {
+        if let Err(cause) = std::panic::catch_unwind(|| history(seed, Plant::Nothing)) {
+            eprintln!("history {seed} failed (run it alone: HISTORY={seed} HISTORIES=1)");
+            std::panic::resume_unwind(cause);
+        }
+    }
+}
+
+/// The same histories, with a bug planted in the controller: they must find it, or they prove nothing.
+#[test]
+fn planted_bugs_are_caught() {
+    let plants = [
+        Plant::BarrierSkipped,
+        Plant::RootBarrierSkipped,
+        Plant::VersionDropped,
+        Plant::CopyNotRepointed,
+        Plant::ErasedEarly,
+        Plant::UnsyncedKept,
+    ];
+    // The hook is the process's: what fails elsewhere meanwhile is printed by its own test.
+    for plant in plants {
+        let caught = (0..1000).find(|seed| std::panic::catch_unwind(|| history(*seed, plant)).is_err());
+        eprintln!("{plant:?} is caught by history {caught:?}");
+        assert!(caught.is_some(), "{plant:?} went unnoticed in 1,000 histories");
+    }
+}

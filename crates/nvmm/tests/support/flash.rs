@@ -1,0 +1,171 @@
+//! Flash as an array of pages. As NAND, what is programmed is durable; as a file, only behind a barrier, and what was not
+//! may be lost, in any order, with what was there before the erase showing again.
+
+use std::collections::BTreeMap;
+
+use media::{BlockAddr, Geometry, PageAddr};
+use nvmm::{Medium, Order};
+use sim::Rng;
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Held {
+    Erased,
+    /// Cannot be read.
+    Torn,
+    Stamp(u64),
+    Own(Vec<u8>),
+}
+
+type At = (u16, u16, u32, u32);
+
+pub struct Flash {
+    pub geometry: Geometry,
+    pub order: Order,
+    pub is_file: bool,
+    /// Absent: erased.
+    pages: BTreeMap<At, Held>,
+    /// What a page held before it was erased, of a file.
+    before: BTreeMap<At, Held>,
+    /// Programmed, and not behind a barrier yet.
+    volatile: Vec<(u64, At)>,
+    /// Programs that have ended.
+    programs: u64,
+    erases: BTreeMap<(u16, u16, u32), u32>,
+    pub bad: Vec<(u16, u16, u32)>,
+    /// Erases that a page endures: drawn between these, by its address.
+    pub endurance: Option<(u64, u64)>,
+    pub failures: u64,
+}
+
+fn at(page: PageAddr) -> At {
+    (page.die, page.planes.0, page.block, page.page)
+}
+
+impl Flash {
+    pub fn new(geometry: Geometry, order: Order, is_file: bool) -> Flash {
+        Flash {
+            geometry,
+            order,
+            is_file,
+            pages: BTreeMap::new(),
+            before: BTreeMap::new(),
+            volatile: Vec::new(),
+            programs: 0,
+            erases: BTreeMap::new(),
+            bad: Vec::new(),
+            endurance: None,
+            failures: 0,
+        }
+    }
+
+    pub fn held(&self, page: PageAddr) -> &Held {
+        self.pages.get(&at(page)).unwrap_or(&Held::Erased)
+    }
+
+    fn endures(&self, (die, plane, block, page): At) -> u64 {
+        let Some((least, most)) = self.endurance else { return u64::MAX };
+        let mut hash = 0xcbf2_9ce4_8422_2325_u64;
+        for word in [u32::from(die), u32::from(plane), block, page] {
+            hash = (hash ^ u64::from(word)).wrapping_mul(0x0000_0100_0000_01b3);
+        }
+        least + (hash >> 20) % (most - least)
+    }
+
+    /// True if the page is worn out: it then holds nothing.
+    pub fn program(&mut self, page: PageAddr, held: Held) -> bool {
+        let key = at(page);
+        assert!(!self.bad.contains(&(key.0, key.1, key.2)), "{page:?} is in a bad block");
+        assert_eq!(*self.held(page), Held::Erased, "{page:?} is programmed twice");
+        if self.order == Order::Ascending {
+            let later = (key.0, key.1, key.2, key.3)..(key.0, key.1, key.2, u32::MAX);
+            assert!(self.pages.range(later).next().is_none(), "{page:?} is programmed after a later page");
+        }
+        let erases = self.erases.get(&(key.0, key.1, key.2)).copied().unwrap_or(0);
+        let worn = u64::from(erases) > self.endures(key);
+        self.failures += u64::from(worn);
+        self.pages.insert(key, if worn { Held::Torn } else { held });
+        self.programs += 1;
+        if self.is_file {
+            self.volatile.push((self.programs - 1, key));
+        }
+        worn
+    }
+
+    pub fn tear(&mut self, page: PageAddr) {
+        self.pages.insert(at(page), Held::Torn);
+    }
+
+    pub fn barrier(&mut self) {
+        self.volatile.clear();
+    }
+
+    fn of_block(block: BlockAddr) -> std::ops::Range<At> {
+        (block.die, block.planes.0, block.block, 0)..(block.die, block.planes.0, block.block + 1, 0)
+    }
+
+    /// Programs that have ended: an erase that is asked for now does not overtake them.
+    pub fn mark(&self) -> u64 {
+        self.programs
+    }
+
+    pub fn erase(&mut self, block: BlockAddr, mark: u64) {
+        assert!(!self.bad.contains(&(block.die, block.planes.0, block.block)), "{block:?} is bad");
+        self.volatile.retain(|(number, _)| *number >= mark);
+        let keys: Vec<At> = self.pages.range(Self::of_block(block)).map(|(key, _)| *key).collect();
+        for key in keys {
+            let held = self.pages.remove(&key).expect("listed");
+            // What is erased has nothing to lose any more.
+            self.volatile.retain(|(_, volatile)| *volatile != key);
+            if self.is_file {
+                self.before.insert(key, held);
+            }
+        }
+        *self.erases.entry((block.die, block.planes.0, block.block)).or_default() += 1;
+    }
+
+    /// The power fails during an erase.
+    pub fn tear_erase(&mut self, block: BlockAddr) {
+        for (_, held) in self.pages.range_mut(Self::of_block(block)) {
+            *held = Held::Torn;
+        }
+    }
+
+    pub fn retire(&mut self, block: BlockAddr) {
+        self.bad.push((block.die, block.planes.0, block.block));
+    }
+
+    /// The power is gone: of a file, what is not behind a barrier may be there or not.
+    pub fn power_cut(&mut self, rng: &mut Rng) {
+        for (_, key) in std::mem::take(&mut self.volatile) {
+            match rng.below(4) {
+                0 => {
+                    self.pages.insert(key, Held::Torn);
+                }
+                1 => {
+                    let before = self.before.get(&key).cloned().unwrap_or(Held::Torn);
+                    self.pages.insert(key, before);
+                }
+                _ => {}
+            }
+        }
+    }
+}
+
+impl Medium for Flash {
+    fn geometry(&self) -> &Geometry {
+        &self.geometry
+    }
+    fn is_bad(&self, block: BlockAddr) -> bool {
+        self.bad.contains(&(block.die, block.planes.0, block.block))
+    }
+    fn read(&self, page: PageAddr, into: &mut Vec<u8>) -> bool {
+        match self.held(page) {
+            Held::Own(bytes) => {
+                into.clear();
+                into.extend_from_slice(bytes);
+                true
+            }
+            _ => false,
+        }
+    }
+}
