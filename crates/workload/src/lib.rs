@@ -1,4 +1,5 @@
 //! What a host asks of a drive: fio job files, address distributions, block traces, and the player that issues them.
+//! And what a program asks of memory: traces of its accesses ([`memory`]) and of the pages of its code ([`pages`]).
 //!
 //! A [`Workload`] is read from a job file or a trace and is valid in itself; a [`Player`] brings it to a drive of some
 //! size and issues its requests, in virtual or in real time.
@@ -23,10 +24,14 @@
 pub mod dist;
 mod error;
 pub mod fio;
+mod header;
 mod layout;
+pub mod memory;
 mod nearest;
+pub mod pages;
 mod player;
 pub mod trace;
+mod varint;
 mod workload;
 
 pub use error::{Beyond as BeyondError, Error};

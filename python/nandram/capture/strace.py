@@ -1,15 +1,12 @@
 """Running a command under strace."""
 
-import contextlib
 import os
 import re
 import shutil
-import signal
 import subprocess
-import threading
-from collections.abc import Iterator
 from pathlib import Path
 
+from nandram.capture.interrupts import interrupts_are_the_commands
 from nandram.capture.recorder import CALLS
 from nandram.errors import UserError
 
@@ -69,7 +66,7 @@ def arguments(strace: str, log: Path, command: list[str]) -> list[str]:
 def run(strace: str, command: list[str], log: Path) -> int:
     """Run `command` to its end, its calls written to `log`; return its exit status, 128 + n if signal n ended it."""
     line = arguments(strace, log, command)
-    with _interrupts_are_the_commands():
+    with interrupts_are_the_commands():
         status = subprocess.run(line, check=False).returncode
     if not log.exists() or log.stat().st_size == 0:
         raise UserError(
@@ -77,17 +74,3 @@ def run(strace: str, command: list[str], log: Path) -> int:
             "allow it (docker run --cap-add=SYS_PTRACE)"
         )
     return status if status >= 0 else 128 - status
-
-
-@contextlib.contextmanager
-def _interrupts_are_the_commands() -> Iterator[None]:
-    """Let Ctrl-C end the command, not the capture: what was recorded until then is kept."""
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
-    # Not SIG_IGN, which the command would inherit.
-    before = signal.signal(signal.SIGINT, lambda *_: None)
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGINT, before)

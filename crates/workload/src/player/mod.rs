@@ -287,6 +287,12 @@ impl Player {
         self.ready.first().is_none() && self.next_timer == Time::MAX && self.outstanding() > 0
     }
 
+    /// The time until which [`next`](Self::next) issues nothing, unless a request is completed.
+    #[inline(always)]
+    pub fn idle_until(&self) -> Time {
+        if self.ready.first().is_none() { self.next_timer } else { Time::ZERO }
+    }
+
     /// What to answer when no job can issue.
     #[inline]
     fn idle(&self) -> Next {

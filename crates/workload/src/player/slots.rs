@@ -61,21 +61,27 @@ impl Slots {
     #[inline(always)]
     pub fn take(&mut self, slot: Slot) -> u32 {
         self.issued += 1;
-        let id = self.free;
         // No slot is beyond the last.
-        let Some(place) = self.places.get_mut(id as usize) else { return self.grow(slot) };
+        if self.free as usize >= self.places.len() {
+            self.grow();
+        }
+        let id = self.free;
+        let place = &mut self.places[id as usize];
         self.free = place.next;
         *place = Place { slot, next: TAKEN };
         id
     }
 
+    /// Adds a free place.
     #[cold]
     #[inline(never)]
-    fn grow(&mut self, slot: Slot) -> u32 {
+    fn grow(&mut self) {
         let id = self.places.len() as u32;
         assert!(id < TAKEN, "fewer than 2^32 requests are outstanding");
-        self.places.push(Place { slot, next: TAKEN });
-        id
+        let (due, issued) = (Time::ZERO, Time::ZERO);
+        let slot = Slot { job: 0, op: Op::Flush, measured: false, bytes: 0, due, issued, epoch: 0 };
+        self.places.push(Place { slot, next: self.free });
+        self.free = id;
     }
 
     /// The request is complete.

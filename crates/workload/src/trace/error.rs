@@ -48,24 +48,22 @@ pub enum TraceError {
         expected: String,
     },
     /// Neither the content nor the file's name says which format it is.
-    #[error(
-        "{file}: cannot tell the trace format: found {saw}, expected one of {}; or name the format",
-        super::format::names()
-    )]
+    #[error("{file}: cannot tell the trace format: found {saw}, expected one of {expected}; or name the format")]
     Undetected {
         /// The file.
         file: String,
         /// What the content looks like.
         saw: String,
+        /// The names of the formats that there are.
+        expected: String,
     },
     /// There is no such format.
-    #[error(
-        "found the trace format \"{found}\", expected one of {}; the nearest is \"{nearest}\"",
-        super::format::names()
-    )]
+    #[error("found the trace format \"{found}\", expected one of {expected}; the nearest is \"{nearest}\"")]
     UnknownFormat {
         /// The name that was given.
         found: String,
+        /// The names that there are.
+        expected: String,
         /// The valid name that is nearest to it.
         nearest: &'static str,
     },

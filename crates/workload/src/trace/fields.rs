@@ -2,7 +2,7 @@
 
 /// Why a line is wrong; the file and line are added by the reader.
 #[derive(Debug)]
-pub(super) struct Fault {
+pub(crate) struct Fault {
     /// The field's name.
     pub field: &'static str,
     /// What stands there, quoted, or a phrase.
@@ -13,7 +13,7 @@ pub(super) struct Fault {
 
 /// What a column of a format is called, and what it holds.
 #[derive(Debug)]
-pub(super) struct Field {
+pub(crate) struct Field {
     /// Its name in the format's own documentation.
     pub name: &'static str,
     /// What is expected in it.
@@ -42,7 +42,7 @@ impl Fault {
 
 /// `bytes` in double quotes, short enough for a message and without control characters.
 #[cold]
-pub(super) fn quote(bytes: &[u8]) -> String {
+pub(crate) fn quote(bytes: &[u8]) -> String {
     const SHOWN: usize = 40;
     let text = String::from_utf8_lossy(&bytes[..bytes.len().min(4 * SHOWN)]);
     let mut out = String::from("\"");
@@ -63,7 +63,7 @@ pub(super) fn quote(bytes: &[u8]) -> String {
 ///
 /// What is not inlined takes and returns it by value, so that it need not be in memory.
 #[derive(Clone, Copy)]
-pub(super) struct Fields<'a, const COMMAS: bool> {
+pub(crate) struct Fields<'a, const COMMAS: bool> {
     // What is behind the fields that were taken: the rest of the line, its end, and what follows. That can be seen
     // because numbers are read in words of eight bytes, and are quick only where so many are left.
     rest: &'a [u8],
@@ -72,9 +72,9 @@ pub(super) struct Fields<'a, const COMMAS: bool> {
 }
 
 /// Fields between commas.
-pub(super) type CommaFields<'a> = Fields<'a, true>;
+pub(crate) type CommaFields<'a> = Fields<'a, true>;
 /// Fields between blanks.
-pub(super) type BlankFields<'a> = Fields<'a, false>;
+pub(crate) type BlankFields<'a> = Fields<'a, false>;
 
 fn is_blank(byte: u8) -> bool {
     matches!(byte, b' ' | b'\t')
@@ -222,7 +222,7 @@ fn fault(field: &Field, word: Option<&[u8]>) -> Box<Fault> {
 }
 
 /// Seconds as decimal text, in nanoseconds.
-pub(super) fn nanoseconds(text: &[u8]) -> Option<u64> {
+pub(crate) fn nanoseconds(text: &[u8]) -> Option<u64> {
     const PLACES: usize = 9;
     let (whole, count) = digits(text);
     let fraction = match &text[count..] {
@@ -253,7 +253,7 @@ fn is_count(digits: usize) -> bool {
 /// Eight bytes at a time: a byte of `x` is zero exactly where the lowest set bit of `(x - 1…) & !x & 0x80…` says, as
 /// borrows only disturb the bytes above it.
 #[inline]
-pub(super) fn line_length(text: &[u8]) -> usize {
+pub(crate) fn line_length(text: &[u8]) -> usize {
     let mut rest = text;
     while let Some((word, behind)) = rest.split_first_chunk() {
         let x = u64::from_le_bytes(*word) ^ (ONES * b'\n' as u64);
@@ -272,7 +272,7 @@ const ONES: u64 = 0x0101_0101_0101_0101;
 /// Behind the last field.
 const END: Field = Field::new("line", "its end there");
 /// What a field of sectors can hold, for sectors of which the bytes fit into 64 bits.
-pub(super) const SECTOR_MAX: &str = "a sector below 2^55";
+pub(crate) const SECTOR_MAX: &str = "a sector below 2^55";
 
 const POWERS: [u64; 10] = [1, 10, 100, 1_000, 10_000, 100_000, 1_000_000, 10_000_000, 100_000_000, 1_000_000_000];
 

@@ -38,7 +38,7 @@ const NAMES: [(Format, &str, &[&str]); 7] = [
 ];
 
 /// All names, for messages.
-pub(super) fn names() -> String {
+fn names() -> String {
     NAMES.map(|(_, name, _)| name).join(", ")
 }
 
@@ -59,7 +59,8 @@ impl FromStr for Format {
             Some((format, ..)) => Ok(*format),
             None => {
                 let nearest = NAMES.iter().map(|(_, name, _)| *name).min_by_key(|name| distance(name, text));
-                Err(TraceError::UnknownFormat { found: text.to_owned(), nearest: nearest.expect("there are formats") })
+                let nearest = nearest.expect("there are formats");
+                Err(TraceError::UnknownFormat { found: text.to_owned(), expected: names(), nearest })
             }
         }
     }
@@ -90,12 +91,12 @@ impl Format {
         if let Some(format) = by_content(head).or_else(|| by_name(path)) {
             return Ok(format);
         }
-        Err(TraceError::Undetected { file: path.display().to_string(), saw: describe(head) })
+        Err(TraceError::Undetected { file: path.display().to_string(), saw: describe(head), expected: names() })
     }
 }
 
 /// The lines of a head that are neither blank nor comments.
-fn lines(head: &[u8]) -> impl Iterator<Item = &[u8]> {
+pub(crate) fn lines(head: &[u8]) -> impl Iterator<Item = &[u8]> {
     head.split(|byte| *byte == b'\n')
         .map(|line| line.strip_suffix(b"\r").unwrap_or(line))
         .filter(|line| !reader::passes_over(line))
@@ -161,7 +162,7 @@ fn by_name(path: &Path) -> Option<Format> {
 }
 
 /// What a head looks like, for a message.
-fn describe(head: &[u8]) -> String {
+pub(crate) fn describe(head: &[u8]) -> String {
     if head.contains(&0) {
         let start: Vec<String> = head.iter().take(8).map(|byte| format!("{byte:02x}")).collect();
         return format!("binary data that begin with {}", start.join(" "));

@@ -45,7 +45,7 @@ impl Compression {
 }
 
 /// A source of lines or fixed-size records, that counts them.
-pub(super) struct Input {
+pub(crate) struct Input {
     file: String,
     source: Box<dyn Read + Send>,
     compression: Compression,
@@ -131,7 +131,7 @@ impl Input {
 
     /// Counts records from now on, not lines.
     pub fn set_binary(&mut self) {
-        assert!(self.taken == 0);
+        self.taken = 0;
         self.binary = true;
     }
 
@@ -148,6 +148,27 @@ impl Input {
             }
         }
         Ok(&self.buffer[self.start..self.end])
+    }
+
+    /// What is there, without taking it: at least `bytes` bytes, unless the trace ends before.
+    ///
+    /// # Errors
+    /// If the file cannot be read or its compression is damaged.
+    #[inline]
+    pub fn at_least(&mut self, bytes: usize) -> Result<&[u8], TraceError> {
+        debug_assert!(bytes <= LINE_MAX);
+        while self.end - self.start < bytes && !self.exhausted {
+            self.fill()?;
+        }
+        Ok(&self.buffer[self.start..self.end])
+    }
+
+    /// Takes `bytes` bytes of what [`Input::at_least`] gave: `records` whole records of no fixed size.
+    #[inline]
+    pub fn take(&mut self, bytes: usize, records: u64) {
+        assert!(bytes <= self.end - self.start);
+        self.start += bytes;
+        self.taken += records;
     }
 
     /// Reads more behind what is there, or finds that there is no more.

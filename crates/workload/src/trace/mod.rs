@@ -22,8 +22,8 @@ mod clock;
 mod cloudphysics;
 mod devices;
 mod error;
-mod fields;
-mod format;
+pub(crate) mod fields;
+pub(crate) mod format;
 mod input;
 mod iolog;
 mod iolog_writer;
@@ -38,6 +38,7 @@ use sim::Time;
 
 pub use error::{Place, TraceError};
 pub use format::Format;
+pub(crate) use input::Input;
 pub use iolog_writer::IologWriter;
 pub use reader::Reader;
 

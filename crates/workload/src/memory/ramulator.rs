@@ -1,0 +1,59 @@
+//! Ramulator's traces, version 1 and 2, each line for itself:
+//!
+//! | trace | line |
+//! | --- | --- |
+//! | load-store | `LD 0x12345680` or `ST 0x12345680` |
+//! | memory | `0x12345680 R` or `0x12345680 W` |
+//! | processor | `BUBBLES LOAD` or `BUBBLES LOAD STORE`: instructions before, a line loaded, a line written back |
+//!
+//! Source: Ramulator's README and Ramulator 2's `frontend`. An address is hexadecimal with `0x`, or decimal.
+
+use super::lackey::digits;
+use super::{Access, Op};
+use crate::trace::fields::{BlankFields, Fault, Field};
+
+const FIRST: Field = Field::new("first word", "LD, ST, an address or a number of instructions");
+const ADDRESS: Field = Field::new("address", "0x and hexadecimal digits, or a whole number, below 2^64");
+const LAST: Field = Field::new("last word", "R or W, or an address to load");
+const END: Field = Field::new("line", "its end there");
+
+/// Whether a line is of such a trace.
+pub(super) fn is_one(line: &[u8]) -> bool {
+    // A number alone is a page: a list of pages is no trace of Ramulator's.
+    line.trim_ascii().contains(&b' ') && parse(line).is_ok()
+}
+
+/// The access of a line, and the write-back of a processor trace.
+pub(super) fn parse(line: &[u8]) -> Result<(Access, Option<Access>), Box<Fault>> {
+    let mut fields = BlankFields::new(line);
+    let first = fields.word(&FIRST)?;
+    let access = |op, address, instructions| Access { instructions, op, address, bytes: 1 };
+    let (found, second) = if let b"LD" | b"ST" = first {
+        let op = if first == b"LD" { Op::Read } else { Op::Write };
+        (access(op, address(fields.word(&ADDRESS)?)?, 0), None)
+    } else {
+        let number = address(first).map_err(|_| Fault::quoted(&FIRST, first))?;
+        match fields.word(&LAST)? {
+            b"R" => (access(Op::Read, number, 0), None),
+            b"W" => (access(Op::Write, number, 0), None),
+            load => {
+                let load = address(load).map_err(|_| Fault::quoted(&LAST, load))?;
+                let store = fields.next().map(address).transpose()?;
+                let read = access(Op::Read, load, number.saturating_add(1));
+                (read, store.map(|store| access(Op::Write, store, 0)))
+            }
+        }
+    };
+    match fields.next() {
+        Some(more) if !more.is_empty() => Err(Fault::quoted(&END, more)),
+        _ => Ok((found, second)),
+    }
+}
+
+fn address(text: &[u8]) -> Result<u64, Box<Fault>> {
+    let number = match text.strip_prefix(b"0x").or_else(|| text.strip_prefix(b"0X")) {
+        Some(hex) => digits(hex, 16),
+        None => digits(text, 10),
+    };
+    number.ok_or_else(|| Fault::quoted(&ADDRESS, text))
+}

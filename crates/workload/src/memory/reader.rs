@@ -1,0 +1,221 @@
+//! Reads memory traces.
+
+use std::io::{Cursor, Read};
+use std::path::Path;
+
+use super::{Access, Format, Header, MAGIC, Op, lackey, ramulator};
+use crate::header::{self, fault, next_fault, no_record};
+use crate::trace::fields::{Fault, line_length};
+use crate::trace::{Input, TraceError};
+use crate::varint;
+
+/// Accesses of a chunk at most, but for one more where a line has two.
+pub const CHUNK: usize = 1 << 16;
+
+/// Bytes of the longest line.
+const LINE_BYTES_MAX: u32 = 1 << 16;
+
+/// A memory trace that is read, chunk by chunk, in memory that does not grow with it. Gzip and zstd are undone on the
+/// way.
+pub struct Reader {
+    input: Input,
+    format: Format,
+    header: Option<Header>,
+    accesses: u64,
+    /// Number of the last line of memory, and instructions so far.
+    last: u64,
+    instructions: u64,
+    ended: bool,
+}
+
+impl Reader {
+    /// Opens a trace. Without a format it is told by the first line.
+    ///
+    /// # Errors
+    /// If the file cannot be read or undone from its compression, if its format cannot be told, or if its header is not
+    /// that of the format.
+    pub fn open(path: &Path, format: Option<Format>) -> Result<Reader, TraceError> {
+        Reader::new(Input::open(path)?, format)
+    }
+
+    /// Reads a trace from anywhere. `name` is for messages.
+    ///
+    /// # Errors
+    /// As for [`Reader::open`].
+    pub fn from_reader(
+        name: &str,
+        source: impl Read + Send + 'static,
+        format: Option<Format>,
+    ) -> Result<Reader, TraceError> {
+        Reader::new(Input::new(name.to_owned(), source)?, format)
+    }
+
+    /// Reads a trace from memory, otherwise as [`Reader::from_reader`].
+    ///
+    /// # Errors
+    /// As for [`Reader::open`].
+    pub fn from_bytes(name: &str, bytes: impl Into<Vec<u8>>, format: Option<Format>) -> Result<Reader, TraceError> {
+        Reader::from_reader(name, Cursor::new(bytes.into()), format)
+    }
+
+    pub(crate) fn new(mut input: Input, format: Option<Format>) -> Result<Reader, TraceError> {
+        let file = input.file().to_owned();
+        let head = input.head()?;
+        let format = match format.or_else(|| Format::detect(head)) {
+            Some(format) => format,
+            None => {
+                let saw = crate::trace::format::describe(head);
+                let expected = "nandram-memory, lackey, ramulator".to_owned();
+                return Err(TraceError::Undetected { file, saw, expected });
+            }
+        };
+        let header = match format {
+            Format::Nandram => Some(read_header(&mut input)?),
+            Format::Lackey | Format::Ramulator => None,
+        };
+        Ok(Reader { input, format, header, accesses: 0, last: 0, instructions: 0, ended: false })
+    }
+
+    /// The trace's format.
+    pub fn format(&self) -> Format {
+        self.format
+    }
+
+    /// What a trace of ours says of itself.
+    pub fn header(&self) -> Option<&Header> {
+        self.header.as_ref()
+    }
+
+    /// Accesses read so far.
+    pub fn accesses(&self) -> u64 {
+        self.accesses
+    }
+
+    /// Instructions so far, as far as the format tells; at the end of a trace of ours, those behind its last line too.
+    pub fn instructions(&self) -> u64 {
+        self.instructions
+    }
+
+    /// Replaces `chunk` by the next accesses; empty at the end of the trace, and after an error.
+    ///
+    /// # Errors
+    /// If the file cannot be read, its compression is damaged, a line or record is none, or a trace of ours ends
+    /// without its end.
+    pub fn next_chunk(&mut self, chunk: &mut Vec<Access>) -> Result<(), TraceError> {
+        chunk.clear();
+        if self.ended {
+            return Ok(());
+        }
+        let read = match self.format {
+            Format::Nandram => self.records(chunk),
+            Format::Lackey => self.lines(chunk, |line| match lackey::is_chatter(line) {
+                true => Ok(None),
+                false => lackey::parse(line).map(Some),
+            }),
+            Format::Ramulator => self.lines(chunk, |line| ramulator::parse(line).map(Some)),
+        };
+        if read.is_err() {
+            self.ended = true;
+            chunk.clear();
+        }
+        self.accesses += chunk.len() as u64;
+        read
+    }
+
+    fn lines(
+        &mut self,
+        chunk: &mut Vec<Access>,
+        parse: impl Fn(&[u8]) -> Result<Option<(Access, Option<Access>)>, Box<Fault>>,
+    ) -> Result<(), TraceError> {
+        while chunk.len() < CHUNK {
+            let Some(text) = self.input.line()? else {
+                self.ended = true;
+                break;
+            };
+            let length = line_length(text);
+            let line = text[..length].trim_ascii_end();
+            let parsed = if line.is_empty() || line.starts_with(b"#") { Ok(None) } else { parse(line) };
+            self.input.pass(length + 1);
+            match parsed {
+                Ok(None) => {}
+                Ok(Some((access, second))) => {
+                    self.instructions += access.instructions;
+                    chunk.push(access);
+                    chunk.extend(second);
+                }
+                Err(wrong) => {
+                    let Fault { field, found, expected } = *wrong;
+                    return Err(fault(&self.input, field, found, expected));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn records(&mut self, chunk: &mut Vec<Access>) -> Result<(), TraceError> {
+        let line_bytes = self.header.as_ref().expect("a trace of ours has a header").line_bytes;
+        while chunk.len() < CHUNK {
+            let bytes = self.input.at_least(2 * varint::LONGEST)?;
+            let first = varint::read(bytes);
+            let second =
+                first.and_then(|(_, length)| varint::read(&bytes[length..]).map(|(v, more)| (v, length + more)));
+            let (Some((value, _)), Some((instructions, length))) = (first, second) else {
+                return Err(no_record(&mut self.input, "line")?);
+            };
+            let Some(value) = value.checked_sub(1) else { return self.end() };
+            let line = self.last.wrapping_add_signed(varint::unzigzag(value >> 1));
+            if line >> 61 != 0 || line.checked_mul(u64::from(line_bytes)).is_none() {
+                let expected = "a line whose address is below 2^64".to_owned();
+                return Err(next_fault(&self.input, "line", line.to_string(), expected));
+            }
+            let Some(position) = self.instructions.checked_add(instructions) else {
+                let expected = "less than 2^64 in all".to_owned();
+                return Err(next_fault(&self.input, "instructions", instructions.to_string(), expected));
+            };
+            self.last = line;
+            self.instructions = position;
+            self.input.take(length, 1);
+            let op = if value & 1 == 1 { Op::Write } else { Op::Read };
+            chunk.push(Access { instructions, op, address: line * u64::from(line_bytes), bytes: line_bytes });
+        }
+        Ok(())
+    }
+
+    /// Behind the last record: the 0, the number of records and all instructions, and nothing more.
+    #[cold]
+    fn end(&mut self) -> Result<(), TraceError> {
+        let records = self.input.taken();
+        // The longest end, and one byte behind it.
+        let bytes = self.input.at_least(2 * varint::LONGEST + 2)?;
+        let count = varint::read(&bytes[1..]);
+        let all =
+            count.and_then(|(_, length)| varint::read(&bytes[1 + length..]).map(|(v, more)| (v, 1 + length + more)));
+        let (Some((count, _)), Some((instructions, length))) = (count, all) else {
+            return Err(no_record(&mut self.input, "line")?);
+        };
+        let more = bytes.len() - length;
+        if count != records {
+            return Err(fault(&self.input, "records", count.to_string(), format!("the {records} that are there")));
+        }
+        if instructions < self.instructions {
+            let expected = format!("at least the {} of the records", self.instructions);
+            return Err(fault(&self.input, "instructions", instructions.to_string(), expected));
+        }
+        if more > 0 {
+            return Err(fault(&self.input, "end", format!("{more} bytes more"), "the end of the file".to_owned()));
+        }
+        self.instructions = instructions;
+        self.ended = true;
+        Ok(())
+    }
+}
+
+fn read_header(input: &mut Input) -> Result<Header, TraceError> {
+    let header: Header = header::read(input, MAGIC, "line_bytes, caches, program, architecture and command")?;
+    if !header.line_bytes.is_power_of_two() || header.line_bytes > LINE_BYTES_MAX {
+        let expected = format!("a power of two up to {LINE_BYTES_MAX}");
+        return Err(fault(input, "line_bytes", header.line_bytes.to_string(), expected));
+    }
+    input.set_binary();
+    Ok(header)
+}

@@ -1,0 +1,65 @@
+"""Captures the page traces of the programs that ``build.sh`` made: ``python traces.py BUILD_FOLDER TRACES_FOLDER``.
+
+What is bundled in ``python/nandram/traces/xip`` is what this makes, manifest included. The programs write to /dev/null,
+so that the terminal has no say in how their C library buffers.
+"""
+
+import hashlib
+import os
+import sys
+from pathlib import Path
+
+from nandram.capture import capture_pages
+
+ARCHITECTURES = ("arm", "x86_64")
+LEVELS = ("O0", "O1", "O2", "O3", "Os")
+REQUESTS_MAX = {"fft": 1_000_000}
+"""Where the paper cuts its trace of the FFT."""
+ARGUMENTS = {
+    "djpeg": ["large.jpg", "/dev/null"],
+    "cjpeg": ["large.ppm", "/dev/null"],
+    "basicmath": ["17"],
+    "fft": ["4", "1024"],
+}
+
+
+def main(build: Path, traces: Path) -> None:
+    """Capture all of them and write the manifest."""
+    traces.mkdir(parents=True, exist_ok=True)
+    lines = [
+        "# Page traces of the programs in examples/xip; made by examples/xip/build.sh and traces.py.",
+        "# 1 KiB pages, behind an instruction cache of 4 KiB, 4 ways and 16-byte lines.",
+    ]
+    folder = traces.resolve()
+    os.chdir(build)
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    for program, arguments in ARGUMENTS.items():
+        for architecture in ARCHITECTURES:
+            for level in LEVELS:
+                name = f"{program}-{architecture}-{level}.pages.zst"
+                path = f"{architecture}/{level}/{program}"
+                found = capture_pages([path, *arguments], folder / name, requests=REQUESTS_MAX.get(program), level=19)
+                if found.ended.exit_status:
+                    raise SystemExit(f"{path}: exited with status {found.ended.exit_status}")
+                lines += [
+                    "",
+                    "[[trace]]",
+                    f'file = "{name}"',
+                    f'program = "{program}"',
+                    f'architecture = "{architecture}"',
+                    f'level = "{level}"',
+                    f'command = "{" ".join([path, *arguments])}"',
+                    f"requests = {found.ended.records}",
+                    f"instructions = {found.ended.instructions}",
+                    f"ended_at_limit = {str(found.ended.limited).lower()}",
+                    f'program_sha256 = "{hashlib.sha256(Path(path).read_bytes()).hexdigest()}"',
+                    f'trace_sha256 = "{hashlib.sha256((folder / name).read_bytes()).hexdigest()}"',
+                ]
+                print(lines[-10], lines[-4], file=sys.stderr)
+    (folder / "manifest.toml").write_text("\n".join(lines) + "\n")
+
+
+if __name__ == "__main__":
+    if len(sys.argv) != 3:
+        sys.exit(__doc__)
+    main(Path(sys.argv[1]), Path(sys.argv[2]))
