@@ -24,6 +24,12 @@ enum World {
     Back(Tag),
 }
 
+impl Default for World {
+    fn default() -> World {
+        World::Back(Tag(0))
+    }
+}
+
 struct Queue(EventQueue<World>);
 
 impl Schedule<Event> for Queue {
@@ -46,7 +52,7 @@ fn run(reads: u64, depth: u64, back_latency: Time, front: &mut Front, bare: bool
             if bare {
                 out.push(Output::Command { tag: Tag(io), io, request });
             } else {
-                front.submit(now, io, 0, request, queue);
+                front.submit(now, io, 0, &request, queue);
             }
             issued += 1;
         }

@@ -27,6 +27,8 @@ pub struct Config {
     /// NVMe: bytes of a memory page of the host (CC.MPS; 4096 on most). A transfer of more than two pages has a list of
     /// their addresses, 8 bytes each, that the controller reads first.
     pub host_page: u32,
+    /// NVMe: what the controller says of a Host Memory Buffer in Identify Controller.
+    pub hmb: crate::hmb::Identify,
     /// What the controller's processors do for a command.
     pub firmware: Firmware,
     /// Bytes a second of the controller's DRAM, through which a command's data passes (written and read: twice its
@@ -56,6 +58,7 @@ impl Default for Config {
             priorities: Vec::new(),
             coalescing: None,
             host_page: 4096,
+            hmb: crate::hmb::Identify::default(),
             firmware: Firmware::default(),
             dram_bandwidth: None,
             bypass_flash: false,

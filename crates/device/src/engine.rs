@@ -55,6 +55,7 @@ pub(crate) struct Engine {
     /// Decoding a command, by its kind.
     decode: [Time; 4],
     dram: Option<Dram>,
+    has_dram: bool,
 }
 
 impl Engine {
@@ -76,6 +77,7 @@ impl Engine {
             firmware: Pool::new(config.firmware.cores),
             costs: config.firmware,
             decode: [Op::Read, Op::Write, Op::Trim, Op::Flush].map(|op| config.firmware.decode(op)),
+            has_dram: config.dram_bandwidth.is_some(),
             dram: config.dram_bandwidth.map(|rate| Dram { port: Pool::new(1), rate, last: (0, Time::ZERO) }),
         }
     }
@@ -95,11 +97,14 @@ impl Engine {
         self.commands[tag as usize].next = next;
     }
 
-    /// Takes a command in. Returns what was kept in [`Command::next`] before.
+    /// Takes a command in, which goes to the translation layer at once if it `runs`. Returns what was kept in
+    /// [`Command::next`] before.
     #[inline(always)]
-    pub fn admit(&mut self, tag: u16, queue: u16, cid: u16, request: &Request) -> u16 {
+    pub fn admit(&mut self, tag: u16, queue: u16, cid: u16, request: &Request, runs: bool) -> u16 {
         let command = &mut self.commands[tag as usize];
-        assert!(command.state == State::Free, "tag {tag} is in use");
+        if command.state != State::Free {
+            refuse("taken in", tag, command.state);
+        }
         let kept = command.next;
         let moves = matches!(request.op, Op::Read | Op::Write);
         *command = Command {
@@ -110,7 +115,7 @@ impl Engine {
             cid,
             next: NONE,
             status: Status::Ok,
-            state: State::Admitted,
+            state: if runs { State::Running } else { State::Admitted },
         };
         kept
     }
@@ -122,17 +127,24 @@ impl Engine {
         if self.decode[op as usize] == Time::ZERO {
             return true;
         }
-        self.decode_at(now, tag, op, s);
+        let at = self.decodes(now, op, s);
+        self.decoded_at(tag, at, s);
         false
     }
 
-    /// Has a processor decode the command, an `op`, that is there at `at`. If that is later than now, nothing may be decoded or
-    /// ended by a processor that is there before it.
+    /// Has a processor decode a command, an `op`, that is there at `at`. If that is later than now, nothing may be decoded or
+    /// ended by a processor that is there before it. Returns when it is decoded.
     #[inline(always)]
-    pub fn decode_at(&mut self, at: Time, tag: u16, op: Op, s: &mut impl Schedule<Event>) {
+    pub fn decodes(&mut self, at: Time, op: Op, s: &mut impl Schedule<Event>) -> Time {
         let work = self.firmware.take(at, self.decode[op as usize]);
         s.span(Track(work.server), name(op), work.from, work.to);
-        s.at(DECODED, work.to, Event::Decoded(tag));
+        work.to
+    }
+
+    /// The command is decoded at `at`: that is an event.
+    #[inline(always)]
+    pub fn decoded_at(&self, tag: u16, at: Time, s: &mut impl Schedule<Event>) {
+        s.at(DECODED, at, Event::Decoded(tag));
     }
 
     /// A processor works for `length` on what is there at `at`. Returns when it is done.
@@ -151,7 +163,9 @@ impl Engine {
     #[inline(always)]
     pub fn run(&mut self, tag: u16) -> &Command {
         let command = &mut self.commands[tag as usize];
-        assert!(command.state == State::Admitted, "tag {tag} is decoded in state {:?}", command.state);
+        if command.state != State::Admitted {
+            refuse("decoded", tag, command.state);
+        }
         command.state = State::Running;
         command
     }
@@ -201,7 +215,7 @@ impl Engine {
     /// Data passes memory of the controller that takes time for it.
     #[inline(always)]
     pub fn has_dram(&self) -> bool {
-        self.dram.is_some()
+        self.has_dram
     }
 
     /// The last `bytes` of a read's data, which no memory delays, have left at `at`, and the translation layer is done:
@@ -217,12 +231,14 @@ impl Engine {
         s: &mut impl Schedule<Event>,
     ) -> Time {
         let command = &mut self.commands[tag as usize];
-        let expected = command.state == State::Running && command.request.op == Op::Read;
-        assert!(expected, "data for tag {tag}, a {:?} in state {:?}", command.request.op, command.state);
+        if command.state != State::Running || command.request.op != Op::Read {
+            refuse("delivered as a read", tag, command.state);
+        }
         let whole = bytes == command.left || (bytes < command.left && status != Status::Ok);
         assert!(whole, "{:?} ends with {bytes} bytes of the {} left", command.request, command.left);
         (command.left, command.state, command.status) = (command.left - bytes, State::Ended, status);
-        let sent = command.sent.max(at).max(now);
+        debug_assert!(at >= now, "data that left at {at} are delivered at {now}");
+        let sent = command.sent.max(at);
         if self.costs.complete == Time::ZERO { sent } else { self.complete_by_firmware(now, sent, s) }
     }
 
@@ -258,7 +274,9 @@ impl Engine {
     #[inline(always)]
     pub fn release(&mut self, tag: u16) -> &mut Command {
         let command = &mut self.commands[tag as usize];
-        assert!(command.state == State::Ended, "tag {tag} is released in state {:?}", command.state);
+        if command.state != State::Ended {
+            refuse("released", tag, command.state);
+        }
         command.state = State::Free;
         command
     }
@@ -302,12 +320,27 @@ fn name(op: Op) -> &'static str {
     }
 }
 
+/// A command is not where it should be. (By value: nothing need be in memory for its sake.)
+#[cold]
+#[inline(never)]
+fn refuse(what: &str, tag: u16, state: State) -> ! {
+    panic!("tag {tag} is {what} in state {state:?}")
+}
+
 /// The tag of a command, as the translation layer knows it.
 ///
 /// # Panics
 /// If it is none of this controller's.
 #[inline]
 pub(crate) fn index(tag: Tag) -> u16 {
-    assert!(tag.0 < u32::from(NONE), "{tag:?} is no command of this controller");
+    if tag.0 >= u32::from(NONE) {
+        no_command(tag.0);
+    }
     tag.0 as u16
+}
+
+#[cold]
+#[inline(never)]
+fn no_command(tag: u32) -> ! {
+    panic!("{tag} is no command of this controller")
 }

@@ -46,8 +46,6 @@ pub struct Ended {
     pub cid: u16,
     /// How it ended.
     pub status: Status,
-    /// The submission queue's head: entries before it are free for reuse.
-    pub sq_head: u16,
     /// An interrupt follows its completion.
     pub interrupt: bool,
 }
@@ -81,8 +79,9 @@ pub struct Nvme {
     room: u32,
     arbiter: Arbiter,
     fetch_burst: u32,
-    /// Interrupts are on: the host does not poll.
+    /// Interrupts are on: the host does not poll; and there is one for each completion.
     interrupts: bool,
+    interrupts_each: bool,
     coalescing: Option<Coalescing>,
     host_page: u64,
     /// Most bytes of a transfer that needs no list.
@@ -130,6 +129,7 @@ impl Nvme {
             arbiter: Arbiter::new(config.arbitration, config.arbitration_burst, &config.priorities, pairs),
             fetch_burst: config.fetch_burst,
             interrupts,
+            interrupts_each: interrupts && config.coalescing.is_none(),
             coalescing: config.coalescing,
             host_page: u64::from(config.host_page),
             unlisted: 2 * u64::from(config.host_page),
@@ -188,6 +188,7 @@ impl Nvme {
         let pair = &mut self.pairs[queue as usize];
         let new = if tail >= pair.sq_tail { tail - pair.sq_tail } else { tail + (self.depth - pair.sq_tail) };
         pair.sq_tail = tail;
+        debug_assert!(self.arbiter.pending(queue) + u32::from(new) < u32::from(self.depth), "queue {queue} overflows");
         self.arbiter.add(queue, u32::from(new));
     }
 
@@ -209,7 +210,8 @@ impl Nvme {
     /// queue before anybody looks at the queue's indices, which stay. `first` says that no entry that is not known yet
     /// can arrive earlier.
     ///
-    /// If so, and if no other work of the processors can come before it, it is decoded on the spot.
+    /// If so, and if no other work of the processors can come before it, it is decoded on the spot. If then nothing else
+    /// happens before that is done, and `looks_ahead`, it goes to the translation layer: its tag and the time are returned.
     #[inline(always)]
     pub fn admit_one(
         &mut self,
@@ -217,15 +219,22 @@ impl Nvme {
         at: Time,
         first: bool,
         (cid, request): (u16, &Request),
+        looks_ahead: bool,
         s: &mut impl Schedule<Event>,
-    ) {
-        let tag = self.take(queue, cid, request);
+    ) -> Option<(u16, Time)> {
         if first && self.undecoded == 0 && self.foresees && self.list(request) == 0 {
-            self.engine.decode_at(at, tag, request.op, s);
+            let decoded = self.engine.decodes(at, request.op, s);
+            if looks_ahead && s.skip_to(decoded) {
+                return Some((self.take(queue, cid, request, true), decoded));
+            }
+            let tag = self.take(queue, cid, request, false);
+            self.engine.decoded_at(tag, decoded, s);
         } else {
+            let tag = self.take(queue, cid, request, false);
             self.undecoded += 1;
             s.at(FETCHED, at, Event::Fetched(tag));
         }
+        None
     }
 
     /// The entries of `fetch` arrive at `at`; `entry` reads one: its number and what it asks.
@@ -239,7 +248,7 @@ impl Nvme {
         let (mut first, mut last, mut place) = (NONE, NONE, fetch.index);
         for _ in 0..fetch.count {
             let (cid, request) = entry(place);
-            let tag = self.take(fetch.queue, cid, &request);
+            let tag = self.take(fetch.queue, cid, &request, false);
             if first == NONE {
                 first = tag;
             } else {
@@ -252,12 +261,12 @@ impl Nvme {
         s.at(FETCHED, at, Event::Fetched(first));
     }
 
-    /// Gives a command a tag.
+    /// Gives a command a tag; if it `runs`, it is decoded already.
     #[inline(always)]
-    fn take(&mut self, queue: u16, cid: u16, request: &Request) -> u16 {
+    fn take(&mut self, queue: u16, cid: u16, request: &Request, runs: bool) -> u16 {
         let tag = self.free;
         self.room -= 1;
-        self.free = self.engine.admit(tag, queue, cid, request);
+        self.free = self.engine.admit(tag, queue, cid, request, runs);
         self.others += u32::from(request.op != Op::Read);
         tag
     }
@@ -346,22 +355,20 @@ impl Nvme {
         s: &mut impl Schedule<Event>,
     ) -> Option<(u16, Time)> {
         let tag = index(tag);
-        Some((tag, self.finish(now, tag, Time::ZERO, status, s)?))
+        let end = self.engine.complete(now, tag, status, s);
+        if self.foresees_end(now, end) {
+            return Some((tag, end));
+        }
+        self.ends_at(tag, end, s);
+        None
     }
 
     /// [`sent`](Self::sent) and [`complete`](Self::complete) in one: the read's data that was last to be sent has left
-    /// at `at`, and the translation layer is done. Returns when the command's completion is to be posted.
+    /// at `at`, and the translation layer is done. Returns when the command ends: its completion is to be posted on the
+    /// spot if that [is foreseen](Self::foresees_end), or else then, by an event if need be ([`ends_at`](Self::ends_at)).
     #[inline(always)]
-    pub fn finish(
-        &mut self,
-        now: Time,
-        tag: u16,
-        at: Time,
-        status: Status,
-        s: &mut impl Schedule<Event>,
-    ) -> Option<Time> {
-        let end = self.engine.finish(now, tag, at, status, s);
-        self.end(now, tag, end, s)
+    pub fn finish(&mut self, now: Time, tag: u16, at: Time, status: Status, s: &mut impl Schedule<Event>) -> Time {
+        self.engine.finish(now, tag, at, status, s)
     }
 
     /// Data passes memory of the controller that takes time for it.
@@ -371,7 +378,7 @@ impl Nvme {
     }
 
     /// [`data`](Self::data) and [`finish`](Self::finish) in one: the last `bytes` of a read's data, which no memory
-    /// delays, have left at `at`. Returns the command, and when its completion is to be posted.
+    /// delays, have left at `at`. Returns the command, and when it ends.
     #[inline(always)]
     pub fn deliver(
         &mut self,
@@ -381,26 +388,27 @@ impl Nvme {
         at: Time,
         status: Status,
         s: &mut impl Schedule<Event>,
-    ) -> (u16, Option<Time>) {
+    ) -> (u16, Time) {
         let tag = index(tag);
-        let end = self.engine.deliver(now, tag, u64::from(bytes), at, status, s);
-        (tag, self.end(now, tag, end, s))
+        (tag, self.engine.deliver(now, tag, u64::from(bytes), at, status, s))
     }
 
-    /// The end of a command, at `end`, is posted on the spot, or becomes an event.
+    /// True if the completion of a command that ends at `end` is to be posted on the spot.
     #[inline(always)]
-    fn end(&mut self, now: Time, tag: u16, end: Time, s: &mut impl Schedule<Event>) -> Option<Time> {
+    pub fn foresees_end(&self, now: Time, end: Time) -> bool {
         let foreseen = end <= now + self.horizon
             && self.others == 0
             && self.unposted == 0
             && self.foresees
             && self.room >= self.room_half;
-        if end == now || foreseen {
-            return Some(end);
-        }
+        end == now || foreseen
+    }
+
+    /// The command ends at `end`, which is an event: [`Event::Ended`] follows.
+    #[inline(always)]
+    pub fn ends_at(&mut self, tag: u16, end: Time, s: &mut impl Schedule<Event>) {
         self.unposted += 1;
         self.engine.end_at(tag, end, s);
-        None
     }
 
     /// The time to post the command's completion has come.
@@ -417,10 +425,9 @@ impl Nvme {
         self.free = tag;
         self.room += 1;
         self.others -= u32::from(command.request.op != Op::Read);
-        let interrupt = self.interrupts && (self.coalescing.is_none() || self.tell(at, queue, s));
+        let interrupt = self.interrupts_each || (self.interrupts && self.tell(at, queue, s));
         self.interrupts_sent += u64::from(interrupt);
-        let sq_head = self.pairs[queue as usize].sq_head;
-        Ended { queue, cid, status, sq_head, interrupt }
+        Ended { queue, cid, status, interrupt }
     }
 
     /// True if completions may be taken by the host without a look at the completion queue, where it is empty.
@@ -431,10 +438,10 @@ impl Nvme {
 
     /// The completion queue entry of a command that has ended, and its place.
     pub fn post(&mut self, ended: Ended) -> (u16, Completion) {
-        let Ended { queue, cid, status, sq_head, .. } = ended;
+        let Ended { queue, cid, status, .. } = ended;
         let pair = &mut self.pairs[queue as usize];
         let place = pair.cq_tail;
-        let entry = Completion { cid, sq_head, phase: pair.phase, status };
+        let entry = Completion { cid, sq_head: pair.sq_head, phase: pair.phase, status };
         pair.cq_tail += 1;
         if pair.cq_tail == self.depth {
             pair.cq_tail = 0;

@@ -6,7 +6,8 @@ use sim::Time;
 /// the next piece. The end of a piece is known as soon as it is accepted.
 #[derive(Clone, Debug)]
 pub struct Pool {
-    servers: Vec<Server>,
+    first: Server,
+    others: Vec<Server>,
 }
 
 #[derive(Clone, Copy, Debug, Default)]
@@ -33,7 +34,7 @@ impl Pool {
     /// If there are none.
     pub fn new(servers: u32) -> Pool {
         assert!(servers > 0, "a pool without servers");
-        Pool { servers: vec![Server::default(); servers as usize] }
+        Pool { first: Server::default(), others: vec![Server::default(); servers as usize - 1] }
     }
 
     /// Accepts work of `length` that is there at `at`. If that is later than now, whatever comes after must not be
@@ -41,7 +42,7 @@ impl Pool {
     #[inline(always)]
     pub fn take(&mut self, at: Time, length: Time) -> Taken {
         // An idle server is as good as any other.
-        let first = &mut self.servers[0];
+        let first = &mut self.first;
         if first.free <= at {
             first.free = at + length;
             first.busy += length;
@@ -53,16 +54,16 @@ impl Pool {
     #[inline(never)]
     fn take_soonest(&mut self, at: Time, length: Time) -> Taken {
         let mut best = 0;
-        let mut least = self.servers[0].free;
-        for (i, server) in self.servers.iter().enumerate().skip(1) {
+        let mut least = self.first.free;
+        for (i, server) in self.others.iter().enumerate() {
             if least <= at {
                 break;
             }
             if server.free < least {
-                (best, least) = (i, server.free);
+                (best, least) = (i + 1, server.free);
             }
         }
-        let server = &mut self.servers[best];
+        let server = if best == 0 { &mut self.first } else { &mut self.others[best - 1] };
         let from = at.max(least);
         server.free = from + length;
         server.busy += length;
@@ -74,7 +75,7 @@ impl Pool {
     /// # Panics
     /// If one was busy for longer than has passed: the model is broken.
     pub fn busy(&self, now: Time) -> impl Iterator<Item = Time> + '_ {
-        self.servers.iter().map(move |server| {
+        std::iter::once(&self.first).chain(&self.others).map(move |server| {
             let busy = server.busy.saturating_sub(server.free.saturating_sub(now));
             assert!(busy <= now, "busy for {busy} in {now}");
             busy
@@ -83,7 +84,7 @@ impl Pool {
 
     /// What is accepted for later than `now` is not done.
     pub fn power_cut(&mut self, now: Time) {
-        for server in &mut self.servers {
+        for server in std::iter::once(&mut self.first).chain(&mut self.others) {
             server.busy = server.busy.saturating_sub(server.free.saturating_sub(now));
             server.free = server.free.min(now);
         }

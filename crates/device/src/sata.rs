@@ -46,7 +46,7 @@ impl Sata {
     /// The command in `slot` arrives at `at`.
     pub fn admit(&mut self, slot: u16, request: Request, at: Time, s: &mut impl Schedule<Event>) {
         assert!(slot < self.engine.capacity(), "slot {slot} of a drive with {} tags", self.engine.capacity());
-        self.engine.admit(slot, 0, slot, &request);
+        self.engine.admit(slot, 0, slot, &request, false);
         s.at(FETCHED, at, Event::Fetched(slot));
     }
 

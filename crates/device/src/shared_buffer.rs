@@ -184,7 +184,7 @@ impl SharedBuffer {
             };
             let (offset, bytes) = (command.start * BYTES, u64::from(command.sectors) * BYTES);
             let request = Request { op, fua: command.fua, offset, bytes };
-            self.engine.admit(tag, queue, id, &request);
+            self.engine.admit(tag, queue, id, &request, false);
             self.commands[tag as usize] = Command { extents: command.extents, passed: 0, queue, id };
             // The entry's words are loaded through the banks as everything else.
             let words = 2 + command.extents.len() as u64;
@@ -214,7 +214,7 @@ impl SharedBuffer {
         assert!(self.free.len() == usize::from(self.engine.capacity()), "commands run in boot mode");
         let tag = self.free.pop().expect("it has a tag");
         let request = Request::new(Op::Read, first * BYTES, u64::from(sectors) * BYTES);
-        self.engine.admit(tag, BOOT, 0, &request);
+        self.engine.admit(tag, BOOT, 0, &request, false);
         self.commands[tag as usize] = Command { extents: Extents::one(0, sectors), passed: 0, queue: BOOT, id: 0 };
         let unit = u64::from(self.config.unit);
         let units = request.end().div_ceil(unit) - request.offset / unit;

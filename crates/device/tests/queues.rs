@@ -72,12 +72,13 @@ proptest! {
                 // A request.
                 0 => {
                     let request = Request::new(Op::Read, u64::from(next_io) * 4096, 4096);
-                    let (queue, first) = driver.submit(now, next_io, 0, request, &mut s);
+                    let (queue, first) = driver.submit(now, next_io, 0, &request, &mut s);
                     let free = ios.len() < usize::from(depth) - 1 && waiting.is_empty();
                     prop_assert_eq!(first.is_some(), free);
                     match first {
                         Some(submission) => {
                             ios.insert(submission.cid, next_io);
+                            driver.keep(queue, submission.cid, submission.request);
                             device.doorbell(queue, driver.enter(queue, submission.cid));
                             submitted.push_back(submission.cid);
                         }
@@ -122,7 +123,7 @@ proptest! {
                     prop_assert_eq!(entry.cid, cid);
                     posted += 1;
                     let entry =
-                        Entry { cid, sq_head: entry.sq_head, phase: entry.phase, status: entry.status };
+                        Entry { cid, phase: entry.phase, status: entry.status };
                     let delivery = Delivery { queue: 0, index, entry, visible: now, interrupt: Some(now) };
                     let head = driver.completion(now, delivery, &mut s);
                     prop_assert_eq!(head, Some((posted % usize::from(depth)) as u16));
@@ -135,6 +136,7 @@ proptest! {
                     prop_assert_eq!(next.is_some(), !waiting.is_empty());
                     if let Some(submission) = next {
                         ios.insert(submission.cid, waiting.pop_front().unwrap());
+                        driver.keep(0, submission.cid, submission.request);
                         device.doorbell(0, driver.enter(0, submission.cid));
                         submitted.push_back(submission.cid);
                     }

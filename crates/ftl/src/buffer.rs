@@ -50,6 +50,8 @@ pub struct Slot {
     pub filling: bool,
     /// Some of its data could not be read.
     pub lost: bool,
+    /// Its data is in the host's memory, and not in the controller's.
+    pub away: bool,
     /// First of the reads that wait for it ([`NIL`]: none).
     pub waiters: u32,
     previous: u32,
@@ -106,6 +108,7 @@ impl Slots {
             owner: Owner::Host,
             filling: false,
             lost: false,
+            away: false,
             waiters: NIL,
             previous: NIL,
             next: if i + 1 < count { i + 1 } else { NIL },
@@ -132,24 +135,38 @@ impl Slots {
     #[inline]
     pub fn take(&mut self, unit: u32, home: Location, holds: Holds, owner: Owner, have: u64) -> u32 {
         let id = self.free;
-        assert!(id != NIL, "no slot is free, though the allowance had room ({owner:?})");
-        let slot = &mut self.slots[id as usize];
+        let Some(slot) = self.slots.get_mut(id as usize) else {
+            panic!("no slot is free, though the allowance had room ({owner:?})")
+        };
         self.free = slot.next;
         debug_assert_eq!(slot.holds, Holds::Nothing);
         debug_assert_eq!(slot.waiters, NIL);
-        *slot = Slot {
-            unit,
-            home,
-            have,
-            epoch: 0,
-            holds,
-            owner,
-            filling: false,
-            lost: false,
-            waiters: NIL,
-            previous: NIL,
-            next: NIL,
+        // Its epoch is set when it becomes dirty, its neighbours when it comes into a list.
+        (slot.unit, slot.home, slot.have) = (unit, home, have);
+        (slot.holds, slot.owner, slot.filling, slot.lost) = (holds, owner, false, false);
+        debug_assert!(!slot.away, "a slot that was given back is in the host's memory");
+        id
+    }
+
+    /// As [`take`](Self::take), for data of the host that are dirty since `epoch`: the slot is the last of `list`.
+    #[inline]
+    pub fn take_dirty(&mut self, list: &mut List, epoch: u64, unit: u32, home: Location, have: u64) -> u32 {
+        let (id, tail) = (self.free, list.tail);
+        let Some(slot) = self.slots.get_mut(id as usize) else {
+            panic!("no slot is free, though the allowance had room for data of the host")
         };
+        self.free = slot.next;
+        debug_assert_eq!(slot.holds, Holds::Nothing);
+        debug_assert_eq!(slot.waiters, NIL);
+        (slot.unit, slot.home, slot.have, slot.epoch) = (unit, home, have, epoch);
+        (slot.holds, slot.owner, slot.filling, slot.lost) = (Holds::Dirty, Owner::Host, false, false);
+        (slot.previous, slot.next) = (tail, NIL);
+        match self.slots.get_mut(tail as usize) {
+            Some(last) => last.next = id,
+            None => list.head = id,
+        }
+        list.tail = id;
+        list.len += 1;
         id
     }
 
@@ -163,6 +180,11 @@ impl Slots {
         slot.holds = Holds::Nothing;
         slot.next = free;
         self.free = id;
+    }
+
+    /// No read waits for any slot any more.
+    pub fn forget_waiters(&mut self) {
+        self.slots.iter_mut().for_each(|slot| slot.waiters = NIL);
     }
 
     /// The slot after `id` in its list.
@@ -184,6 +206,21 @@ impl Slots {
         }
         list.tail = id;
         list.len += 1;
+    }
+
+    /// Takes the first out of `list`, which has one.
+    #[inline]
+    pub fn remove_first(&mut self, list: &mut List) -> u32 {
+        let id = list.head;
+        let next = self.slots[id as usize].next;
+        list.head = next;
+        if next == NIL {
+            list.tail = NIL;
+        } else {
+            self.slots[next as usize].previous = NIL;
+        }
+        list.len -= 1;
+        id
     }
 
     /// Takes `id` out of `list`.
@@ -222,6 +259,9 @@ mod tests {
                     let id = slots.take(0, Location::NOWHERE, Holds::Dirty, Owner::Host, 0);
                     slots.append(&mut list, id);
                     oracle.push_back(id);
+                } else if what == 0 && oracle.len() > 8 {
+                    prop_assert_eq!(slots.remove_first(&mut list), oracle[0]);
+                    slots.give(oracle.pop_front().unwrap());
                 } else if !oracle.is_empty() {
                     let id = oracle.remove(index.index(oracle.len())).unwrap();
                     slots.remove(&mut list, id);

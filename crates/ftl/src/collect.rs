@@ -3,7 +3,7 @@
 use media::{Action, Class, Flash, Move, NOBODY, OpId, PageAddr, PlaneMask, ReadOp, Status};
 
 use crate::blocks::Use;
-use crate::buffer::{Holds, Owner};
+use crate::buffer::{Holds, Owner, Slot};
 use crate::command::{Kind, Operation};
 use crate::lane::Job;
 use crate::layout::Layout;
@@ -49,6 +49,12 @@ impl Ftl {
     /// Goes on collecting `lane`, or starts to, if it is short of free blocks.
     #[inline(never)]
     pub(crate) fn collect(&mut self, lane: u32, out: &mut Actions) {
+        self.collect_on(lane, out);
+    }
+
+    /// As [`collect`](Self::collect), after each operation of collection.
+    #[inline(always)]
+    pub(crate) fn collect_on(&mut self, lane: u32, out: &mut Actions) {
         if self.retries > 0 {
             // A failed program holds up erases: it goes first.
             self.retry(lane, out);
@@ -100,7 +106,7 @@ impl Ftl {
                 }
                 let id = self.operations.start_bare(Kind::CollectRead, lane);
                 let operation = &mut self.operations[id];
-                (operation.unit, operation.mask) = (unit, bits);
+                (operation.unit, operation.logical, operation.mask) = (unit, cursor, bits);
                 let bytes = count << self.unit_shift;
                 out.actions.push(Action::Read(ReadOp { id, page, bytes, class: Class::Collection }));
             }
@@ -112,111 +118,95 @@ impl Ftl {
         unit == self.layout.unit_of(job.block, job.end)
     }
 
-    #[inline(always)]
+    #[inline(never)]
     pub(crate) fn collect_read_done(&mut self, id: OpId, status: Status, flash: &impl Flash, out: &mut Actions) {
-        let Operation { subject: lane, unit, mask, .. } = self.operations[id];
+        let Operation { subject: lane, unit, logical: program, mask, .. } = self.operations[id];
         self.operations.free(id);
         let block = self.layout.block_of(unit);
+        let l = &mut self.lanes[lane as usize];
+        l.reading -= 1;
         // What was superseded meanwhile is not copied.
         let bits = mask & self.blocks.valid_bits(unit, self.layout.program_units);
-        if bits != 0 {
-            self.copy_units(lane, block, unit, bits, status, flash, out);
-        }
-        let l = &mut self.lanes[lane as usize];
         if bits != mask {
             l.in_flight -= ones(mask & !bits);
         }
-        l.reading -= 1;
-        self.unpin(block, out);
-        self.collect(lane, out);
+        if bits != 0 {
+            let page = self.layout.page_in(lane, block, program);
+            self.copy_units(lane, page, unit, bits, status, flash, out);
+            // The source of each must not be erased and written with the same unit again until the copy is issued or
+            // dropped; the read that ended made way for one.
+            self.blocks.pin_reads(block, ones(bits) - 1);
+        } else {
+            self.unpin(block, out);
+        }
+        self.collect_on(lane, out);
         self.pump_on(out);
     }
 
-    /// Takes the units in `bits` of the program at `first` into slots.
+    /// Takes the units in `bits` of the program at `first`, on `page`, into slots.
     #[inline(always)]
     #[allow(clippy::too_many_arguments)]
     fn copy_units(
         &mut self,
         lane: u32,
-        block: u32,
+        page: PageAddr,
         first: u32,
         bits: u64,
         status: Status,
         flash: &impl Flash,
         out: &mut Actions,
     ) {
-        let page = self.layout.page_in(lane, block, self.layout.program_of(block, first));
         if self.layout.planes == 1 {
-            return self.copy_page(lane, block, page, first, bits, status, flash, out);
+            let units = flash.logical(page, page.planes.0.trailing_zeros());
+            return self.copy_page(lane, units, first, bits, status, out);
         }
         let per_page = self.layout.page_units;
         let in_page = u64::MAX >> (64 - per_page);
         for (number, plane) in (0..).zip(page.planes.iter()) {
             let of_page = bits >> (number * per_page) & in_page;
             if of_page != 0 {
-                let page = PageAddr { planes: PlaneMask::one(plane), ..page };
-                self.copy_page_of_several(lane, block, page, first + number * per_page, of_page, status, flash, out);
+                let units = flash.logical(page, plane);
+                self.copy_page_of_several(lane, units, first + number * per_page, of_page, status, out);
             }
         }
     }
 
     #[inline(never)]
-    #[allow(clippy::too_many_arguments)]
     fn copy_page_of_several(
         &mut self,
         lane: u32,
-        block: u32,
-        page: PageAddr,
+        units: &[u32],
         first: u32,
         bits: u64,
         status: Status,
-        flash: &impl Flash,
         out: &mut Actions,
     ) {
-        self.copy_page(lane, block, page, first, bits, status, flash, out);
+        self.copy_page(lane, units, first, bits, status, out);
     }
 
-    /// Takes the units in `bits` of `page` of one plane, whose first unit is `first`, into slots. Until a copy is issued
-    /// or dropped its source must not be erased and written with the same unit again.
+    /// Takes the units in `bits` of a page of one plane into slots: it holds the logical `units`, the first of them is at
+    /// `first`.
     #[inline(always)]
-    #[allow(clippy::too_many_arguments)]
-    fn copy_page(
-        &mut self,
-        lane: u32,
-        block: u32,
-        page: PageAddr,
-        first: u32,
-        mut bits: u64,
-        status: Status,
-        flash: &impl Flash,
-        out: &mut Actions,
-    ) {
-        let units = flash.logical(page, page.planes.0.trailing_zeros());
-        let mut copies = 0;
+    fn copy_page(&mut self, lane: u32, units: &[u32], first: u32, mut bits: u64, status: Status, out: &mut Actions) {
+        let plain = status == Status::Ok && !self.config.moves && self.lost.is_empty();
         while bits != 0 {
             let within = bits.trailing_zeros();
             bits &= bits - 1;
-            let slot =
-                self.copy_unit(units[within as usize], Location::flash(first + within), page, within, status, out);
+            let (unit, home) = (units[within as usize], Location::flash(first + within));
+            debug_assert_ne!(unit, NOBODY);
+            let slot = self.slots.take(unit, home, Holds::Moving, Owner::Copy, self.all_sectors);
+            if self.table.get(unit) != home || !plain {
+                self.copy_content(slot, status, out);
+            }
             self.lanes[lane as usize].pending.push(slot);
-            copies += 1;
         }
-        self.blocks.pin_reads(block, copies);
     }
 
-    /// Takes `unit`, whose newest copy in flash was read from `home`, into a slot.
-    #[inline(always)]
-    fn copy_unit(
-        &mut self,
-        unit: u32,
-        home: Location,
-        page: PageAddr,
-        within: u32,
-        status: Status,
-        out: &mut Actions,
-    ) -> u32 {
-        debug_assert_ne!(unit, NOBODY);
-        let slot = self.slots.take(unit, home, Holds::Moving, Owner::Copy, self.all_sectors());
+    /// What there is to the copy in `slot` beside its place: that newer data of the unit are in RAM, where its payload
+    /// comes from, whether it is lost.
+    #[inline(never)]
+    fn copy_content(&mut self, slot: u32, status: Status, out: &mut Actions) {
+        let Slot { unit, home, .. } = self.slots[slot];
         let location = self.table.get(unit);
         if location != home {
             assert_eq!(self.home(unit), home, "unit {unit} is valid at {home:?}, but the map has it elsewhere");
@@ -227,7 +217,7 @@ impl Ftl {
                 if self.config.moves {
                     out.moves.push(Move::BufferToBuffer { from: clean, to: slot, keep: 0 });
                 }
-                return slot;
+                return;
             }
         }
         if status == Status::Ok {
@@ -235,7 +225,8 @@ impl Ftl {
                 self.slots[slot].lost = self.lost.contains(&unit);
             }
             if self.config.moves {
-                out.moves.push(Move::FlashToBuffer { page, unit: within, buffer: slot, keep: 0 });
+                let (page, _, unit) = self.layout.address(home.flash_unit());
+                out.moves.push(Move::FlashToBuffer { page, unit, buffer: slot, keep: 0 });
             }
         } else {
             self.slots[slot].lost = true;
@@ -244,7 +235,6 @@ impl Ftl {
                 self.lose(unit);
             }
         }
-        slot
     }
 
     /// Programs what was read: whole programs, and the rest once nothing more is being read.
@@ -254,8 +244,7 @@ impl Ftl {
         loop {
             let l = &self.lanes[lane as usize];
             let pending = l.pending.len() as u32;
-            let all_read = l.job.is_none() && l.reading == 0;
-            if pending == 0 || (pending < whole && !all_read) {
+            if pending < whole && (pending == 0 || l.job.is_some() || l.reading > 0) {
                 return;
             }
             if l.superseded && self.drop_superseded(lane, out) {
@@ -263,21 +252,22 @@ impl Ftl {
             }
             let Some(room) = self.copy_room(lane) else { return };
             let id = self.operations.start_bare(Kind::Program, lane);
-            self.begin_program(id, room, Class::Collection);
-            let mut taken = 0;
-            while taken < room.units {
-                let Some(slot) = self.lanes[lane as usize].pending.pop() else { break };
-                self.operations.set_slot(id, taken, slot);
+            let sequence = self.begin_program(id, room, Class::Collection);
+            let (taken, mut plain) = (room.units.min(pending), true);
+            for i in 0..taken {
+                let Some(slot) = self.lanes[lane as usize].pending.pop() else { unreachable!("of {pending} pending") };
+                self.operations.set_slot(id, i, slot);
                 debug_assert_eq!(
                     self.home(self.slots[slot].unit),
                     self.slots[slot].home,
                     "a pending copy is superseded"
                 );
-                self.settle_copy(slot, self.physical(room, taken), out);
-                taken += 1;
+                plain &= self.settle_copy(slot, self.physical(room, i), out);
             }
+            self.stats.programmed_copy += u64::from(taken);
             self.operations.pad(id, taken);
-            self.end_issue(id, room, taken, out);
+            self.operations[id].plain = plain;
+            self.end_issue(id, room, taken, (sequence, Class::Collection), out);
         }
     }
 

@@ -21,6 +21,12 @@ pub struct Command {
     pub sectors: u64,
     /// Bytes not yet there (read).
     pub left: u64,
+    /// First unit (write).
+    pub unit: u32,
+    /// Units (write).
+    pub units: u32,
+    /// It covers all of them (write).
+    pub whole: bool,
     /// Next in the queue it waits in.
     pub next: u32,
 }
@@ -39,9 +45,17 @@ impl Commands {
             first: 0,
             sectors: 0,
             left: 0,
+            unit: 0,
+            units: 0,
+            whole: false,
             next: NIL,
         };
         Commands(vec![none; tags as usize])
+    }
+
+    /// None is under way any more.
+    pub fn forget(&mut self) {
+        self.0.iter_mut().for_each(|command| command.active = false);
     }
 
     /// Starts `request` as `tag`.
@@ -60,6 +74,9 @@ impl Commands {
             first: request.offset / SECTOR,
             sectors: request.bytes / SECTOR,
             left: request.bytes,
+            unit: 0,
+            units: 0,
+            whole: false,
             next: NIL,
         };
         command
@@ -92,12 +109,21 @@ pub enum Kind {
     WholeRead,
     /// The rest of the slot `subject`.
     Fill,
-    /// Units in `mask` of the program at `unit`, to be copied for lane `subject`.
+    /// Units in `mask` of the program at `unit`, to be copied for lane `subject`; it is program number `logical` of its
+    /// block.
     CollectRead,
     /// Translation unit `subject`.
     MapRead,
     /// A look-up of translation unit `subject` in the host's memory; reads from `waiters` wait.
     MapLookup,
+    /// Data, or a part of the map, goes to the host's memory or comes from there, and nobody waits for it.
+    HostCopy,
+    /// `bytes` for the command `subject`, from the host's memory.
+    HostLoad,
+    /// The data of `count` dirty slots in the slot table comes from the host's memory, to be written to flash.
+    BringIn,
+    /// A read for a command that is gone.
+    Orphan,
     /// A program; `subject` is the lane, its slots are in the slot table.
     Program,
     /// Erase of position `logical` of block `subject`.
@@ -131,6 +157,8 @@ pub struct Operation {
     pub first_sequence: u64,
     /// For whom (program).
     pub class: Class,
+    /// Logical numbers are all there is to what it writes (program): no unit of the layer's own, and none that is lost.
+    pub plain: bool,
 }
 
 impl Operation {
@@ -149,6 +177,7 @@ impl Operation {
             sequence: 0,
             first_sequence: 0,
             class: Class::Host,
+            plain: false,
         }
     }
 }
@@ -260,7 +289,19 @@ impl Operations {
     #[inline]
     pub fn slot(&self, id: OpId, i: u32) -> u32 {
         debug_assert!((i as usize) < self.stride);
-        self.slots[id.0 as usize * self.stride + i as usize]
+        self.slots[self.first_slot(id) + i as usize]
+    }
+
+    /// Where in [`slot_at`](Self::slot_at) they begin.
+    #[inline]
+    pub fn first_slot(&self, id: OpId) -> usize {
+        id.0 as usize * self.stride
+    }
+
+    /// A slot of some program.
+    #[inline]
+    pub fn slot_at(&self, at: usize) -> u32 {
+        self.slots[at]
     }
 
     /// Sets the `i`th of them.
@@ -287,6 +328,12 @@ impl Operations {
     /// How many are under way.
     pub fn active(&self) -> u32 {
         self.active
+    }
+
+    /// Those under way, by number.
+    pub fn under_way(&self) -> Vec<OpId> {
+        let all = self.all.iter().zip(0..);
+        all.filter(|(operation, _)| operation.kind != Kind::Free).map(|(_, id)| OpId(id)).collect()
     }
 }
 

@@ -51,22 +51,51 @@ pub struct Wear {
     pub static_threshold: Option<u32>,
 }
 
-/// Where the cache of the map lives.
+/// Which frame of the map's cache makes way.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum MapPlace {
-    /// In the controller (SRAM or its DRAM): looking up costs nothing beyond the firmware's time.
-    Controller,
-    /// In the host's memory: every look-up crosses the link.
-    Host,
+pub enum Eviction {
+    /// The one least recently used.
+    Lru,
+    /// The one brought in first.
+    Fifo,
+    /// The one brought in first that was not used since it was last passed over (Corbato, 1968).
+    Clock,
 }
 
 /// A cache of translation units over the map in flash.
 #[derive(Clone, Copy, Debug)]
 pub struct MapCache {
-    /// Translation units it holds.
-    pub units: u32,
-    /// Where it lives.
-    pub place: MapPlace,
+    /// Frames in the controller (SRAM or its DRAM), where looking up costs nothing beyond the firmware's time; at
+    /// least 1.
+    pub frames: u32,
+    /// Consecutive translation units that a frame has room for, each brought in when it is needed: a power of two.
+    pub frame_units: u32,
+    /// Which frame makes way.
+    pub eviction: Eviction,
+}
+
+/// Memory of the host that the controller may use once it is enabled, beside its own. Each access crosses the link.
+#[derive(Clone, Copy, Debug)]
+pub struct HostMemory {
+    /// Frames of the map's cache.
+    pub map_frames: u32,
+    /// Mapping units that may hold clean data.
+    pub read: u32,
+    /// Mapping units that may hold data on its way to flash.
+    pub write: u32,
+    /// Bytes of check code beside each line of 64 bytes, which cross the link with it.
+    pub check: u32,
+}
+
+impl HostMemory {
+    /// Bytes of a line, the least that is checked.
+    pub const LINE: u32 = 64;
+
+    /// Bytes that cross the link, or lie in the host's memory, for `bytes` of content.
+    #[inline]
+    pub const fn stored(&self, bytes: u32) -> u32 {
+        bytes + bytes.div_ceil(HostMemory::LINE) * self.check
+    }
 }
 
 /// The RAM for data.
@@ -120,6 +149,8 @@ pub struct Config {
     pub wear: Wear,
     /// The map in flash, if not all of it is in the controller.
     pub map_cache: Option<MapCache>,
+    /// The host's memory, if the controller can use any.
+    pub host_memory: Option<HostMemory>,
     /// Data RAM.
     pub buffers: Buffers,
     /// SLC cache.
@@ -159,6 +190,20 @@ impl Config {
                 "{} mapping units and {slots} buffers need more than 32 bits: a larger unit maps a larger drive",
                 all.max(physical)
             ));
+        }
+        if let Some(memory) = &self.host_memory {
+            if memory.map_frames > 0 && self.map_cache.is_none() {
+                return fail("the controller holds the whole map, and the host's memory is to hold some".to_owned());
+            }
+            if memory.read + memory.write > 0 && self.buffers.shared {
+                return fail("a cache that data read and written share has no part in the host's memory".to_owned());
+            }
+            if memory.write > 0 && self.buffers.protected {
+                return fail("written data is protected, and the host's memory is not".to_owned());
+            }
+        }
+        if self.map_cache.is_some_and(|map| !map.frame_units.is_power_of_two()) {
+            return fail("a frame of the map's cache holds no power of two of translation units".to_owned());
         }
         if self.collection.start < 2 {
             return fail(format!("collection starts at {} free blocks, expected at least 2", self.collection.start));

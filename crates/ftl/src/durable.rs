@@ -39,6 +39,7 @@ impl Ftl {
         self.force_epoch = self.epoch;
         // A write that is durable by itself says nothing of the trims before it.
         let trims = if self.commands[tag].op == Op::Flush { self.journal.want_trims() } else { 0 };
+        self.stirred = true;
         self.durable.push_back(Durable { tag, epoch: self.epoch, seal: None, trims });
     }
 
@@ -46,11 +47,7 @@ impl Ftl {
     /// there is some that was not looked at, or writes wait for nothing else.
     #[inline(always)]
     pub(crate) fn pump_on(&mut self, out: &mut Actions) {
-        let destages = self.dirty_unseen || self.is_starved();
-        let waits = !self.short_lanes.is_empty() || !self.map_wanted.is_empty() || !self.durable.is_empty();
-        let erases = self.sequence.oldest() > self.empty_after || self.journal.is_wanted();
-        let stuck = (self.host_stalled || self.retries > 0) && self.operations.active() <= self.retries;
-        if destages || waits || erases || stuck {
+        if self.stirred || self.is_starved() || self.sequence.oldest() > self.empty_after {
             self.pump(out);
         }
     }
@@ -59,7 +56,7 @@ impl Ftl {
     /// good, ends the commands whose data is durable.
     #[inline(never)]
     pub(crate) fn pump(&mut self, out: &mut Actions) {
-        self.dirty_unseen = false;
+        self.stirred = false;
         if self.dirty.head != NIL {
             self.destage(out);
         }
@@ -73,12 +70,18 @@ impl Ftl {
             self.seal_durable();
             self.end_durable(out);
         }
+        if self.is_releasing() {
+            self.go_on_releasing(out);
+        }
         if self.host_stalled || self.retries > 0 {
             self.collect_short(out);
             if self.operations.active() <= self.retries {
                 self.last_resort(out);
             }
         }
+        // What waits is looked at each time.
+        let waits = !self.durable.is_empty() || self.host_stalled || self.retries > 0;
+        self.stirred |= waits || self.journal.is_wanted() || self.is_releasing();
     }
 
     /// Trims that somebody waits for go on becoming durable, and what waited for them is erased.

@@ -63,6 +63,7 @@ impl Ftl {
         let oldest = self.sequence.oldest();
         let look = |(_, waits): &(u32, u64)| if oldest > *waits { 0 } else { *waits };
         self.empty_after = self.empty.iter().map(look).min().unwrap_or(u64::MAX);
+        self.stirred |= self.journal.is_wanted();
     }
 
     pub(crate) fn erase(&mut self, block: u32, out: &mut Actions) {
@@ -125,7 +126,7 @@ impl Ftl {
             self.blocks.set_usage(block, Use::Free);
             l.add_free(block, slc);
         }
-        self.dirty_unseen |= self.host_stalled;
+        self.stirred |= self.host_stalled;
         self.host_stalled = false;
         self.level_wear(lane);
         self.collect(lane, out);

@@ -42,6 +42,7 @@ impl Ftl {
         self.hold_erases();
         self.lanes[was.subject as usize].retry.push(id);
         self.retries += 1;
+        self.stirred = true;
         self.written(block);
         self.collect(was.subject, out);
         self.admit(out);

@@ -226,6 +226,7 @@ impl Ftl {
                     if !self.durable.is_empty() {
                         self.journal.want(self.journal.generation + 1);
                     }
+                    self.leave_host_memory(slot);
                     self.slots.remove(&mut self.dirty, slot);
                     if self.slots[slot].filling {
                         self.slots[slot].holds = Holds::Doomed;
@@ -235,6 +236,7 @@ impl Ftl {
                     }
                 }
                 Holds::Clean => {
+                    self.leave_host_memory(slot);
                     self.slots.remove(&mut self.clean, slot);
                     self.slots.give(slot);
                 }

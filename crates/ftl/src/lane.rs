@@ -332,6 +332,7 @@ impl Ftl {
         let front = Front { block, next: 0, end: self.programs_of(block) };
         self.lanes[lane as usize].fronts[stream as usize] = Some(front);
         self.short_lanes.push(lane);
+        self.stirred = true;
         Some(())
     }
 

@@ -31,6 +31,8 @@ pub struct Layout {
     pub per_row: u32,
     /// Planes a program.
     pub planes: u32,
+    /// A row is one position, a program one plane's.
+    plain: bool,
     /// Units a page of one plane.
     pub page_units: u32,
     /// Units a program.
@@ -39,7 +41,9 @@ pub struct Layout {
     pub block_programs: u32,
     /// Units a block.
     pub block_units: u32,
-    block_shift: Option<u32>,
+    /// 2^64 over the units of a block, rounded up: the upper half of a number's product with it is its quotient, for all
+    /// of 32 bits (Granlund and Montgomery, PLDI 1994).
+    block_reciprocal: u64,
     /// Once more what numbers of units are divided by, known not to be zero.
     divisors: Divisors,
 }
@@ -75,11 +79,12 @@ impl Layout {
             pages: g.pages,
             per_row,
             planes,
+            plain: planes == 1 && per_row == 1,
             page_units,
             program_units,
             block_programs,
             block_units,
-            block_shift: block_units.is_power_of_two().then(|| block_units.trailing_zeros()),
+            block_reciprocal: u64::MAX / u64::from(block_units.max(2)) + 1,
             divisors: Divisors {
                 blocks: divisor(g.blocks),
                 per_row: divisor(per_row),
@@ -103,16 +108,9 @@ impl Layout {
     /// The block that a unit lies in.
     #[inline]
     pub fn block_of(&self, unit: u32) -> u32 {
-        match self.block_shift {
-            Some(shift) => unit >> shift,
-            None => unit / self.block_units,
-        }
-    }
-
-    /// The number within `block` of the program that `unit` lies in.
-    #[inline]
-    pub fn program_of(&self, block: u32, unit: u32) -> u32 {
-        (unit - block * self.block_units) / self.program_units
+        let block = ((u128::from(unit) * u128::from(self.block_reciprocal)) >> 64) as u32;
+        debug_assert_eq!(block, unit / self.block_units);
+        block
     }
 
     /// First unit of program number `program` of `block`.
@@ -170,6 +168,22 @@ impl Layout {
             block: block % blocks,
             page: program / per_row,
         }
+    }
+
+    /// The block that `unit` lies in, and its page: [`span`](Self::span) of it alone.
+    #[inline(always)]
+    pub fn home(&self, unit: u32) -> (u32, PageAddr) {
+        let block = self.block_of(unit);
+        if !self.plain {
+            return (block, self.span(unit, 1));
+        }
+        // A row of one position, of one plane: the block's lane says which, and its programs are the pages.
+        let Divisors { blocks, program_units, .. } = self.divisors;
+        let Position { die, planes } = self.positions[(block / blocks) as usize];
+        let page = (unit - block * self.block_units) / program_units;
+        let page = PageAddr { die, planes, block: block % blocks, page };
+        debug_assert_eq!(page, self.span(unit, 1), "unit {unit}");
+        (block, page)
     }
 
     /// The physical blocks of position `position` of `block`.

@@ -20,9 +20,11 @@ mod buffer;
 mod collect;
 mod command;
 pub mod config;
+mod destage;
 mod durable;
 mod erase;
 mod fail;
+mod host_memory;
 mod journal;
 mod lane;
 mod layout;
@@ -47,6 +49,7 @@ use buffer::{List, NIL, Slots};
 use command::{Commands, Kind, Operation, Operations};
 use config::{Config, ConfigError};
 use durable::Durable;
+use host_memory::HostMemory;
 use journal::Journal;
 use lane::Lane;
 use layout::Layout;
@@ -56,6 +59,7 @@ use read::Pieces;
 use sequence::Sequence;
 
 pub use buffer::Owner;
+pub use host_memory::HostMemoryLoss;
 pub use mount::MountReport;
 pub use stats::Stats;
 
@@ -108,6 +112,8 @@ pub enum Plant {
     JournalSkipped,
     /// Every so often a copy made by collection is not pointed to.
     CopyNotRepointed,
+    /// When the host's memory is lost, what only it knew of the map is not looked up in flash again.
+    HostMapForgotten,
 }
 
 /// The translation layer.
@@ -127,11 +133,13 @@ pub struct Ftl {
     short_lanes: Vec<u32>,
     /// No lane has room for the host; an erase that ends changes that.
     host_stalled: bool,
-    /// Data became dirty, or an erase made room for it, and it was not looked at since.
-    dirty_unseen: bool,
+    /// `pump` has something to look at: data that became dirty, or for which an erase made room, a lane that opened a
+    /// block, a part of the map that is wanted, a command or a trim that waits for programs, programs without room.
+    stirred: bool,
     dirty: List,
     clean: List,
     write_used: u32,
+    write_limit: u32,
     /// Of these, for writes whose data has not come, and in programs under way.
     reserved: u32,
     moving: u32,
@@ -148,6 +156,7 @@ pub struct Ftl {
     /// None of them can be erased before a number above this is the oldest that is not durable.
     empty_after: u64,
     map: Option<MapCache>,
+    host_memory: HostMemory,
     /// Translation units that writes changed and that are not at hand.
     map_wanted: Vec<u32>,
     journal: Journal,
@@ -181,6 +190,7 @@ fn quota(config: &Config, layout: &Layout) -> u32 {
 fn slots(config: &Config, layout: &Layout) -> u64 {
     u64::from(config.buffers.write)
         + u64::from(config.buffers.read)
+        + config.host_memory.map_or(0, |m| u64::from(m.read) + u64::from(m.write))
         + u64::from(SYSTEM_SLOTS)
         + u64::from(layout.lanes) * u64::from(quota(config, layout))
 }
@@ -222,10 +232,11 @@ impl Ftl {
             next_lane: 0,
             short_lanes: Vec::new(),
             host_stalled: false,
-            dirty_unseen: false,
+            stirred: false,
             dirty: List::new(),
             clean: List::new(),
             write_used: 0,
+            write_limit: config.buffers.write + if config.buffers.shared { config.buffers.read } else { 0 },
             reserved: 0,
             moving: 0,
             system_used: 0,
@@ -239,6 +250,7 @@ impl Ftl {
             empty: Vec::new(),
             empty_after: u64::MAX,
             map: MapCache::new(&config),
+            host_memory: HostMemory::default(),
             map_wanted: Vec::new(),
             journal: Journal::new(&config),
             lost: BTreeSet::new(),
@@ -254,7 +266,8 @@ impl Ftl {
             layout,
             config,
         };
-        if ftl.map.is_none() && !ftl.config.moves && ftl.config.buffers.read == 0 {
+        let keeps_none = ftl.config.buffers.read == 0 && ftl.config.host_memory.is_none();
+        if ftl.map.is_none() && !ftl.config.moves && keeps_none {
             ftl.plainly_readable = u64::from(ftl.config.user_units);
         }
         Ok(ftl)
@@ -296,23 +309,31 @@ impl Ftl {
     /// host, the data is returned: to be delivered after what is in `out`.
     #[inline(always)]
     pub fn done(&mut self, id: OpId, status: Status, flash: &impl Flash, out: &mut Actions) -> Option<Delivery> {
-        match self.whole_read_done(id, status, out) {
-            None => self.other_done(id, status, flash, out),
-            delivery => delivery,
+        if let Some(delivery) = self.whole_read_done(id, status, out) {
+            return Some(delivery);
         }
+        if self.operations[id].kind == Kind::CollectRead {
+            self.collect_read_done(id, status, flash, out);
+            return None;
+        }
+        self.other_done(id, status, out)
     }
 
     #[inline(never)]
-    fn other_done(&mut self, id: OpId, status: Status, flash: &impl Flash, out: &mut Actions) -> Option<Delivery> {
+    fn other_done(&mut self, id: OpId, status: Status, out: &mut Actions) -> Option<Delivery> {
         match self.operations[id].kind {
-            Kind::WholeRead => unreachable!("done before"),
+            Kind::WholeRead | Kind::CollectRead => unreachable!("done before"),
+            Kind::Program if status == Status::Ok => self.program_done(id, None, out),
+            Kind::Program => self.program_failed(id, out),
             Kind::HostRead => return Some(self.host_read_done(id, status, out)),
-            Kind::Program => self.program_done(id, status, out),
-            Kind::CollectRead => self.collect_read_done(id, status, flash, out),
             Kind::Erase => self.erase_done(id, status, out),
             Kind::Fill => self.fill_done(id, status, out),
             Kind::MapRead => self.map_read_done(id, status, out),
             Kind::MapLookup => self.map_lookup_done(id, out),
+            Kind::HostCopy => self.host_copy_done(id, out),
+            Kind::HostLoad => return Some(self.host_load_done(id, out)),
+            Kind::BringIn => self.bring_in_done(id, out),
+            Kind::Orphan => self.orphan_done(id, out),
             Kind::Barrier => self.barrier_done(id, out),
             Kind::Free => panic!("operation {} is not under way", id.0),
         }
@@ -338,6 +359,13 @@ impl Ftl {
     #[inline]
     pub fn program_sequence(&self, id: OpId) -> u64 {
         self.operations[id].sequence
+    }
+
+    /// True if logical numbers are all there is to what the program `id` writes: no data that were lost, no
+    /// [`note`](Self::note).
+    #[inline]
+    pub fn is_plain(&self, id: OpId) -> bool {
+        self.operations[id].plain
     }
 
     /// What the program `id` writes, a unit after the other. Valid until the program is done.
@@ -458,7 +486,7 @@ impl Ftl {
     }
 
     /// The flash copy at `home` is superseded, by something else than a copy of it.
-    #[inline]
+    #[inline(always)]
     fn invalidate(&mut self, home: Location) {
         if let Place::Flash(unit) = home.place(self.slots.count()) {
             let block = self.layout.block_of(unit);

@@ -26,6 +26,12 @@ impl Location {
         Location(unit + 1)
     }
 
+    /// The physical unit, of what is known to be in flash.
+    #[inline]
+    pub const fn flash_unit(self) -> u32 {
+        self.0 - 1
+    }
+
     /// In buffer `buffer`.
     #[inline]
     pub const fn buffer(buffer: u32) -> Location {
@@ -75,14 +81,21 @@ impl Table {
         self.chunks[(unit >> CHUNK_BITS) as usize].as_mut().map(|chunk| &mut chunk[unit as usize % CHUNK])
     }
 
+    /// The entry of `unit`, to be set.
+    #[inline]
+    pub fn entry_to_set(&mut self, unit: u32) -> &mut Location {
+        let chunk = &mut self.chunks[(unit >> CHUNK_BITS) as usize];
+        let chunk = match chunk {
+            Some(chunk) => chunk,
+            None => Self::materialise(chunk),
+        };
+        &mut chunk[unit as usize % CHUNK]
+    }
+
     /// Notes that `unit` is at `location`.
     #[inline]
     pub fn set(&mut self, unit: u32, location: Location) {
-        let chunk = &mut self.chunks[(unit >> CHUNK_BITS) as usize];
-        match chunk {
-            Some(chunk) => chunk[unit as usize % CHUNK] = location,
-            None => Self::materialise(chunk)[unit as usize % CHUNK] = location,
-        }
+        *self.entry_to_set(unit) = location;
     }
 
     #[cold]

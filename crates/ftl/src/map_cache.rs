@@ -9,15 +9,13 @@ use media::{Action, Class, OpId, ReadOp, Status};
 
 use crate::buffer::{Holds, NIL};
 use crate::command::Kind;
-use crate::config::{Config, MapPlace};
+use crate::config::{Config, Eviction, HostMemory};
 use crate::journal;
 use crate::location::Place;
 use crate::{Actions, Ftl};
 
 /// Bytes of a map entry.
 const ENTRY: u32 = 4;
-/// Bytes that one look-up in the host's memory moves: a cache line.
-const LINE: u32 = 64;
 
 const ABSENT: u32 = u32::MAX;
 /// With this bit, the rest of a state is the operation that fetches the unit.
@@ -41,26 +39,37 @@ pub(crate) fn units(config: &Config) -> u32 {
 
 #[derive(Clone, Copy)]
 struct Frame {
-    unit: u32,
-    dirty: bool,
+    group: u32,
+    /// In the host's memory.
+    away: bool,
+    /// Used since it was last passed over.
+    used: bool,
     previous: u32,
     next: u32,
 }
 
-/// Translation units at hand, least recently used first to go.
+/// Translation units at hand, in frames of some consecutive ones, in the order in which they make way. A frame is in the
+/// controller or in the host's memory, and stays there: what takes the place of a frame takes its memory.
 pub(crate) struct MapCache {
     first: u32,
     shift: u32,
     user_units: u32,
-    place: MapPlace,
-    capacity: u32,
+    eviction: Eviction,
+    /// log2 of the translation units of a frame.
+    group_shift: u32,
+    /// Frames there may be and are, in the controller and in the host's memory.
+    capacity: [u32; 2],
+    used: [u32; 2],
+    /// Of each translation unit: its frame, or the operation that fetches it.
     state: Vec<u32>,
+    /// Its copy in flash is older.
+    dirty: Vec<bool>,
+    frame_of: Vec<u32>,
     frames: Vec<Frame>,
     free: u32,
-    used: u32,
     newest: u32,
     oldest: u32,
-    /// Translation units whose copy in flash is older than data found at a mount.
+    /// Translation units whose copy in flash is older than data found at a mount, or than what the host's memory had.
     pub(crate) stale: Vec<bool>,
 }
 
@@ -72,12 +81,15 @@ impl MapCache {
             first: config.user_units + journal::units(config),
             shift: entries(config).trailing_zeros(),
             user_units: config.user_units,
-            place: cache.place,
-            capacity: cache.units.max(1),
+            eviction: cache.eviction,
+            group_shift: cache.frame_units.trailing_zeros(),
+            capacity: [cache.frames.max(1), 0],
+            used: [0, 0],
             state: vec![ABSENT; count],
+            dirty: vec![false; count],
+            frame_of: vec![NIL; count.div_ceil(cache.frame_units as usize)],
             frames: Vec::new(),
             free: NIL,
-            used: 0,
             newest: NIL,
             oldest: NIL,
             stale: vec![false; count],
@@ -97,6 +109,29 @@ impl MapCache {
 
     pub(crate) fn translation_of(&self, unit: u32) -> Option<u32> {
         self.translation(unit)
+    }
+
+    /// Logical unit of translation unit `t`.
+    pub(crate) fn logical_of(&self, t: u32) -> u32 {
+        self.first + t
+    }
+
+    /// The user's units that translation unit `t` maps.
+    pub(crate) fn mapped_by(&self, t: u32) -> std::ops::Range<u32> {
+        let end = (u64::from(t) + 1) << self.shift;
+        t << self.shift..end.min(u64::from(self.user_units)) as u32
+    }
+
+    /// From now on so many frames may be in the host's memory; those that are there stay.
+    pub(crate) fn allow_away(&mut self, frames: u32) {
+        self.capacity[1] = frames;
+    }
+
+    /// Frames in the host's memory, those that make way first before the others.
+    pub(crate) fn away(&self) -> Vec<u32> {
+        let some = |id: u32| (id != NIL).then_some(id);
+        let list = std::iter::successors(some(self.oldest), |id| some(self.frames[*id as usize].next));
+        list.filter(|id| self.frames[*id as usize].away).collect()
     }
 
     fn unlink(&mut self, frame: u32) {
@@ -123,14 +158,43 @@ impl MapCache {
     }
 
     fn touch(&mut self, frame: u32) {
-        if self.newest != frame {
-            self.unlink(frame);
-            self.link_newest(frame);
+        match self.eviction {
+            Eviction::Lru if self.newest != frame => {
+                self.unlink(frame);
+                self.link_newest(frame);
+            }
+            Eviction::Clock => self.frames[frame as usize].used = true,
+            Eviction::Lru | Eviction::Fifo => {}
         }
     }
 
-    fn insert(&mut self, t: u32, dirty: bool) {
-        let frame = Frame { unit: t, dirty, previous: NIL, next: NIL };
+    /// Translation unit `t` is at hand. Returns whether it is in the host's memory.
+    fn insert(&mut self, t: u32, dirty: bool) -> bool {
+        let group = t >> self.group_shift;
+        let id = match self.frame_of[group as usize] {
+            NIL => self.add(group),
+            id => {
+                self.touch(id);
+                id
+            }
+        };
+        (self.state[t as usize], self.dirty[t as usize]) = (id, dirty);
+        self.frames[id as usize].away
+    }
+
+    /// A frame for `group`.
+    fn add(&mut self, group: u32) -> u32 {
+        let [near, _] = self.used;
+        let away = match self.victim() {
+            _ if near < self.capacity[0] => false,
+            // It is the next to make way.
+            NIL => false,
+            id if self.used[0] + self.used[1] >= self.capacity[0] + self.capacity[1] => {
+                self.frames[id as usize].away || (near > self.capacity[0] && self.capacity[1] > 0)
+            }
+            _ => true,
+        };
+        let frame = Frame { group, away, used: false, previous: NIL, next: NIL };
         let id = if self.free == NIL {
             self.frames.push(frame);
             self.frames.len() as u32 - 1
@@ -141,22 +205,60 @@ impl MapCache {
             id
         };
         self.link_newest(id);
-        self.state[t as usize] = id;
-        self.used += 1;
+        self.frame_of[group as usize] = id;
+        self.used[usize::from(away)] += 1;
+        id
     }
 
-    /// The least recently used, if there are more than fit.
-    fn surplus(&self) -> Option<(u32, Frame)> {
-        (self.used > self.capacity).then(|| (self.oldest, self.frames[self.oldest as usize]))
+    /// The frame that is the next to make way.
+    fn victim(&mut self) -> u32 {
+        while self.oldest != NIL && self.frames[self.oldest as usize].used {
+            let passed = self.oldest;
+            self.frames[passed as usize].used = false;
+            self.unlink(passed);
+            self.link_newest(passed);
+        }
+        self.oldest
     }
 
-    fn drop_oldest(&mut self) {
-        let frame = self.oldest;
+    /// It, if there are more than fit.
+    fn surplus(&mut self) -> Option<u32> {
+        (self.used[0] + self.used[1] > self.capacity[0] + self.capacity[1]).then(|| self.victim())
+    }
+
+    /// The translation units that `frame` has room for.
+    fn span(&self, frame: u32) -> std::ops::Range<u32> {
+        let from = self.frames[frame as usize].group << self.group_shift;
+        from..(from + (1 << self.group_shift)).min(self.state.len() as u32)
+    }
+
+    /// Translation unit `t` is in `frame`, and newer there than in flash.
+    fn changed(&self, t: u32, frame: u32) -> bool {
+        self.state[t as usize] == frame && self.dirty[t as usize]
+    }
+
+    fn drop_frame(&mut self, frame: u32) {
+        let Frame { group, away, .. } = self.frames[frame as usize];
         self.unlink(frame);
-        self.state[self.frames[frame as usize].unit as usize] = ABSENT;
+        self.used[usize::from(away)] -= 1;
+        for t in self.span(frame) {
+            if self.state[t as usize] == frame {
+                self.state[t as usize] = ABSENT;
+            }
+        }
+        self.frame_of[group as usize] = NIL;
         self.frames[frame as usize].next = self.free;
         self.free = frame;
-        self.used -= 1;
+    }
+
+    /// The host's memory is gone: the translation units that it alone had the newest of.
+    pub(crate) fn lose_away(&mut self) -> Vec<u32> {
+        let mut lost = Vec::new();
+        for frame in self.away() {
+            lost.extend(self.span(frame).filter(|t| self.changed(*t, frame)));
+            self.drop_frame(frame);
+        }
+        lost
     }
 }
 
@@ -173,7 +275,7 @@ impl Ftl {
             let cache = self.cache();
             let state = cache.state[t as usize];
             let at_hand = state != ABSENT && state & FETCHING == 0;
-            let changed = cache.stale[t as usize] || (at_hand && cache.frames[state as usize].dirty);
+            let changed = cache.stale[t as usize] || (at_hand && cache.dirty[t as usize]);
             if !changed {
                 continue;
             }
@@ -186,7 +288,7 @@ impl Ftl {
             let cache = self.cache();
             cache.stale[t as usize] = false;
             if at_hand {
-                cache.frames[state as usize].dirty = false;
+                cache.dirty[t as usize] = false;
             }
         }
         self.force_epoch = self.epoch;
@@ -201,12 +303,11 @@ impl Ftl {
         let state = cache.state[t as usize];
         if state != ABSENT && state & FETCHING == 0 {
             cache.touch(state);
-            let in_host = cache.place == MapPlace::Host;
+            let away = cache.frames[state as usize].away;
             self.stats.map_hits += 1;
-            if in_host {
-                let id = self.start_operation(Kind::MapLookup, t);
-                out.actions.push(Action::MapFetch { id, bytes: LINE, store: false });
-                return Ready::After(id);
+            if away {
+                self.stats.map_host_hits += 1;
+                return Ready::After(self.host_access(Kind::MapLookup, t, HostMemory::LINE, false, out));
             }
             return Ready::Now;
         }
@@ -225,11 +326,12 @@ impl Ftl {
         let state = cache.state[t as usize];
         if state == ABSENT {
             self.map_wanted.push(t);
+            self.stirred = true;
         } else if state & FETCHING == 0 {
             cache.touch(state);
-            cache.frames[state as usize].dirty = true;
-            if cache.place == MapPlace::Host {
-                self.move_map(t, LINE, true, out);
+            cache.dirty[t as usize] = true;
+            if cache.frames[state as usize].away {
+                self.host_access(Kind::HostCopy, t, HostMemory::LINE, true, out);
             }
         } else {
             self.operations[OpId(state & !FETCHING)].mask = 1;
@@ -246,7 +348,7 @@ impl Ftl {
             } else if state & FETCHING != 0 {
                 self.operations[OpId(state & !FETCHING)].mask = 1;
             } else {
-                self.cache().frames[state as usize].dirty = true;
+                self.cache().dirty[t as usize] = true;
             }
         }
     }
@@ -291,10 +393,8 @@ impl Ftl {
             // not counted); then it is written anew.
             self.stats.failures += 1;
         }
-        self.cache().insert(t, operation.mask != 0 || status != Status::Ok);
-        if self.cache().place == MapPlace::Host {
-            let bytes = 1 << self.unit_shift;
-            self.move_map(t, bytes, true, out);
+        if self.cache().insert(t, operation.mask != 0 || status != Status::Ok) {
+            self.host_access(Kind::HostCopy, t, 1 << self.unit_shift, true, out);
         }
         self.wake(operation.waiters, true, out);
         self.unpin(self.layout.block_of(operation.unit), out);
@@ -305,12 +405,7 @@ impl Ftl {
     pub(crate) fn map_lookup_done(&mut self, id: OpId, out: &mut Actions) {
         let operation = self.operations.end(id);
         self.wake(operation.waiters, true, out);
-    }
-
-    /// `bytes` of the map cross the link; nobody waits for it.
-    fn move_map(&mut self, t: u32, bytes: u32, store: bool, out: &mut Actions) {
-        let id = self.start_operation(Kind::MapLookup, t);
-        out.actions.push(Action::MapFetch { id, bytes, store });
+        self.host_access_done(out);
     }
 
     /// True if the translation unit `logical` is in RAM already, to be written: as it will be then.
@@ -319,19 +414,42 @@ impl Ftl {
     }
 
     /// Makes the cache fit: what changed is written back. Where no slot is free for that, it stays a little longer.
-    fn evict(&mut self, out: &mut Actions) {
-        while let Some((_, frame)) = self.cache().surplus() {
-            if frame.dirty {
-                let logical = self.cache().first + frame.unit;
-                if !self.awaits_program(logical) && self.system_slot(logical).is_none() {
-                    return;
-                }
-                if self.cache().place == MapPlace::Host {
-                    let bytes = 1 << self.unit_shift;
-                    self.move_map(frame.unit, bytes, false, out);
-                }
+    pub(crate) fn evict(&mut self, out: &mut Actions) {
+        while let Some(frame) = self.cache().surplus() {
+            if !self.write_frame_back(frame, out) {
+                return;
             }
-            self.cache().drop_oldest();
+            self.cache().drop_frame(frame);
         }
+    }
+
+    /// What of `frame` changed goes to flash. False if there is no slot for all of it.
+    fn write_frame_back(&mut self, frame: u32, out: &mut Actions) -> bool {
+        for t in self.cache().span(frame) {
+            if !self.cache().changed(t, frame) {
+                continue;
+            }
+            let logical = self.cache().first + t;
+            if !self.awaits_program(logical) && self.system_slot(logical).is_none() {
+                return false;
+            }
+            self.cache().dirty[t as usize] = false;
+            if self.cache().frames[frame as usize].away {
+                let id = self.host_access(Kind::HostCopy, t, 1 << self.unit_shift, false, out);
+                self.operations[id].mask = 1;
+            }
+        }
+        true
+    }
+
+    /// Takes the map out of the host's memory, as far as there are slots. True once none of it is there.
+    pub(crate) fn evict_away(&mut self, out: &mut Actions) -> bool {
+        for frame in self.map.as_ref().map_or(Vec::new(), MapCache::away) {
+            if !self.write_frame_back(frame, out) {
+                return false;
+            }
+            self.cache().drop_frame(frame);
+        }
+        true
     }
 }

@@ -101,10 +101,11 @@ impl Ftl {
         let Place::Flash(unit) = self.place(first as u32) else { return None };
         let bytes = request.bytes as u32;
         let id = self.operations.start_whole_read(tag, unit, bytes);
-        self.blocks.pin(self.layout.block_of(unit));
+        let (block, page) = self.layout.home(unit);
+        self.blocks.pin(block);
         self.stats.host_reads += 1;
         self.stats.read_misses += 1;
-        Some(ReadOp { id, page: self.layout.span(unit, 1), bytes, class: Class::Host })
+        Some(ReadOp { id, page, bytes, class: Class::Host })
     }
 
     /// The operation `id` has ended, if it is such a read.
@@ -205,6 +206,13 @@ impl Ftl {
             let Part { from, sectors, at } = part;
             out.moves.push(Move::BufferToHost { buffer: slot, from, sectors, tag, to: at });
         }
+        if self.slots[slot].away {
+            let bytes = part.sectors * SECTOR as u32;
+            let id = self.host_access(Kind::HostLoad, tag.0, bytes, false, out);
+            self.operations[id].bytes = bytes;
+            self.stats.host_memory_hits += 1;
+            return;
+        }
         *at_hand += u64::from(part.sectors) * SECTOR;
     }
 
@@ -252,7 +260,7 @@ impl Ftl {
             if self.config.moves {
                 self.move_to_host(tag, unit, logical, count, out);
             }
-            if self.config.buffers.read > 0 {
+            if self.config.buffers.read > 0 || self.config.host_memory.is_some() {
                 self.keep_clean(tag, unit, logical, count, out);
             }
         }
@@ -279,6 +287,9 @@ impl Ftl {
             }
             let slot = self.slots.take(logical + i, home, Holds::Clean, Owner::Host, self.all_sectors());
             self.slots.append(&mut self.clean, slot);
+            if self.host_memory.enabled {
+                self.place_clean(slot, out);
+            }
             self.table.set(logical + i, Location::buffer(slot));
             if self.config.moves {
                 let (page, _, within) = self.layout.address(unit + i);
@@ -293,7 +304,7 @@ impl Ftl {
     }
 
     /// `bytes` more of a read are there; the command ends with the last.
-    fn account(&mut self, tag: Tag, bytes: u64) -> Delivery {
+    pub(crate) fn account(&mut self, tag: Tag, bytes: u64) -> Delivery {
         let command = &mut self.commands[tag];
         debug_assert!(command.active);
         command.left -= bytes;

@@ -33,6 +33,18 @@ pub struct Stats {
     pub map_hits: u64,
     /// Look-ups that missed.
     pub map_misses: u64,
+    /// Of the hits, those in the host's memory.
+    pub map_host_hits: u64,
+    /// Units of read and written data found in the host's memory.
+    pub host_memory_hits: u64,
+    /// Reads of the host's memory that the controller uses.
+    pub host_memory_loads: u64,
+    /// Bytes that they brought.
+    pub host_memory_load_bytes: u64,
+    /// Writes of it.
+    pub host_memory_stores: u64,
+    /// Bytes that they took there.
+    pub host_memory_store_bytes: u64,
     /// Blocks collected.
     pub victims: u64,
     /// Valid units the victims had when they were chosen.

@@ -2,10 +2,10 @@
 
 mod support;
 
-use ftl::config::{Axis, Buffers, Collection, Config, Group, MapCache, MapPlace, Policy, SlcCache, Wear};
+use ftl::config::{Axis, Buffers, Collection, Config, Eviction, Group, HostMemory, MapCache, Policy, SlcCache, Wear};
 use media::Geometry;
 use sim::{Rng, Streams, Time};
-use support::world::{Faults, World};
+use support::world::{After, Faults, World};
 
 fn pick<T: Copy>(rng: &mut Rng, from: &[T]) -> T {
     from[rng.below(from.len() as u64) as usize]
@@ -56,9 +56,12 @@ fn draw(rng: &mut Rng) -> (Config, Faults, Vec<(u16, u32, u32)>) {
             copies: 4,
         },
         wear: Wear { dynamic: rng.chance(0.5), static_threshold: rng.chance(0.3).then_some(3) },
-        map_cache: rng
-            .chance(0.4)
-            .then(|| MapCache { units: 2, place: pick(rng, &[MapPlace::Controller, MapPlace::Host]) }),
+        map_cache: rng.chance(0.4).then(|| MapCache {
+            frames: pick(rng, &[1, 2]),
+            frame_units: pick(rng, &[1, 1, 2]),
+            eviction: pick(rng, &[Eviction::Lru, Eviction::Fifo, Eviction::Clock]),
+        }),
+        host_memory: None,
         buffers: Buffers {
             write: pick(rng, &[8, 16, 40]),
             read: pick(rng, &[0, 4, 16]),
@@ -74,12 +77,23 @@ fn draw(rng: &mut Rng) -> (Config, Faults, Vec<(u16, u32, u32)>) {
         moves: true,
         geometry,
     };
+    let config = Config { host_memory: draw_host_memory(rng, &config), ..config };
     let faults = if faulty {
         Faults { read: pick(rng, &[0.0, 0.002]), program: pick(rng, &[0.0, 0.001]), erase: pick(rng, &[0.0, 0.001]) }
     } else {
         Faults::default()
     };
     (config, faults, bad)
+}
+
+/// Any of its uses that go with the rest, or none.
+fn draw_host_memory(rng: &mut Rng, config: &Config) -> Option<HostMemory> {
+    let mut some = |from: &[u32], may: bool| if may && rng.chance(0.7) { pick(rng, from) } else { 0 };
+    let separate = !config.buffers.shared;
+    let map_frames = some(&[1, 2, 5], config.map_cache.is_some());
+    let read = some(&[2, 16], separate);
+    let write = some(&[3, 12, 40], separate);
+    (map_frames + read + write > 0 && rng.chance(0.7)).then_some(HostMemory { map_frames, read, write, check: 2 })
 }
 
 fn history(seed: u64, plant: ftl::Plant) -> u32 {
@@ -93,11 +107,13 @@ fn history(seed: u64, plant: ftl::Plant) -> u32 {
         for _ in 0..200 + rng.below(600) {
             world.step(busy);
         }
-        if rng.chance(0.8) {
-            world.power_cut();
-        } else {
-            world.drain();
-            world.read_all(false);
+        match rng.below(10) {
+            0..=5 => world.power_cut(),
+            6 | 7 => world.reset(rng.chance(0.3)),
+            _ => {
+                world.drain();
+                world.read_all(After::Nothing);
+            }
         }
     }
     world.drain();
@@ -128,7 +144,8 @@ fn must_be_caught(plant: ftl::Plant) {
 
 #[test]
 fn planted_bugs_are_caught() {
-    // One test for both, and a run of their own: the panic hook is the process's.
+    // One test for all, and a run of their own: the panic hook is the process's.
     must_be_caught(ftl::Plant::JournalSkipped);
     must_be_caught(ftl::Plant::CopyNotRepointed);
+    must_be_caught(ftl::Plant::HostMapForgotten);
 }

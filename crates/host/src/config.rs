@@ -22,6 +22,8 @@ pub struct Config {
     pub completion: Completion,
     /// Largest transfer of a command in bytes (NVMe: MDTS and the block layer's limit); larger requests are split.
     pub max_transfer: u64,
+    /// NVMe: what the host is ready to lend to the controller.
+    pub hmb: crate::hmb::HmbConfig,
     /// What only a SATA drive's host has.
     pub ahci: AhciConfig,
     /// What only the host of a device with a shared buffer has.
@@ -61,6 +63,7 @@ impl Default for Config {
             completion: Completion::default(),
             // Assumed: Linux's max_sectors_kb on many drives.
             max_transfer: 128 << 10,
+            hmb: crate::hmb::HmbConfig::default(),
             ahci: AhciConfig::default(),
             shared_buffer: SharedBufferConfig::default(),
             ufshci: UfshciConfig::default(),
@@ -137,6 +140,9 @@ pub struct UfshciConfig {
     pub region: u64,
     /// Interrupts wait for each other; `None`: each end of a command interrupts.
     pub aggregation: Option<Aggregation>,
+    /// CPU time to maintain 512 KiB of caches that do not see the controller's accesses: before a transfer, and after one
+    /// into memory. Zero: they see them.
+    pub invalidation_512kib: Time,
 }
 
 /// Aggregation of a UFS host controller's interrupts (JESD223B, UTRIACR).
@@ -144,7 +150,7 @@ pub struct UfshciConfig {
 pub struct Aggregation {
     /// Ends of commands that make an interrupt, 1 to 31.
     pub threshold: u32,
-    /// Longest delay of an interrupt: a multiple of 40 us, up to 255 of them.
+    /// Longest delay of an interrupt: up to 255 of the controller's units, which the standard says are 40 us.
     pub time: Time,
 }
 
@@ -159,6 +165,7 @@ impl Default for UfshciConfig {
             dma: 1_600_000_000,
             region: 4096,
             aggregation: None,
+            invalidation_512kib: Time::ZERO,
         }
     }
 }

@@ -5,14 +5,17 @@
 //! interrupt is in the host, and hands itself the ends of requests.
 
 pub mod ahci;
-pub mod config;
+pub mod caches;
+mod config;
 pub mod cores;
 pub mod dma;
+pub mod hmb;
 pub mod memory;
 pub mod nvme;
 pub mod requests;
 pub mod shared_buffer;
 pub mod slots;
+pub mod sram;
 pub mod ufs;
 pub mod vector;
 
@@ -22,9 +25,11 @@ use sim::{Lane, Time};
 pub use ahci::Ahci;
 pub use config::{Aggregation, AhciConfig, Chipset, Completion, Config, UfshciConfig};
 pub use dma::DmaConfig;
+pub use hmb::HmbConfig;
 pub use memory::MemoryConfig;
-pub use nvme::{Delivery, Entry, Nvme};
+pub use nvme::{AtOnce, Delivery, Entry, Nvme};
 pub use shared_buffer::{SharedBuffer, SharedBufferConfig};
+pub use sram::{Sram, SramConfig};
 pub use ufs::Ufshci;
 
 /// What a driver waits for: it has processed the completion of a command.

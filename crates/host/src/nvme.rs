@@ -14,8 +14,6 @@ use crate::{Completed, Completion, Config, Event, REAPED, Submission};
 pub struct Entry {
     /// The command's number within its queue.
     pub cid: u16,
-    /// The submission queue's head.
-    pub sq_head: u16,
     /// Differs from what the place held before: the entry is new.
     pub phase: bool,
     /// How the command ended.
@@ -37,6 +35,24 @@ pub struct Delivery {
     pub interrupt: Option<Time>,
 }
 
+/// What comes of a completion that the driver would find alone in its queue.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum AtOnce {
+    /// It is not alone: it must go through the queue.
+    No,
+    /// The driver will process it: [`Event`] follows.
+    Later,
+    /// The driver has processed it.
+    Reaped {
+        /// When.
+        at: Time,
+        /// The request that has ended with it, if one has.
+        ended: Option<Completed>,
+        /// A request waits for the place.
+        waits: bool,
+    },
+}
+
 /// A place in a completion queue.
 #[derive(Clone, Copy, Debug)]
 struct Place {
@@ -48,6 +64,7 @@ struct Place {
 /// A command in the device.
 #[derive(Clone, Copy, Debug)]
 struct Command {
+    /// What it asks, if it goes through the submission queue.
     request: Request,
     /// When its doorbell was written.
     submitted: Time,
@@ -75,10 +92,9 @@ struct Pair {
     free: u16,
     waiting: Waiting,
     commands: Vec<Command>,
-    /// The submission queue: command numbers; its tail, and its head as last told by the controller.
+    /// The submission queue: command numbers; and its tail.
     sq: Vec<u16>,
     sq_tail: u16,
-    sq_head: u16,
     /// The completion queue, its head, and the phase of a new entry.
     cq: Vec<Place>,
     cq_head: u16,
@@ -144,14 +160,13 @@ impl Pair {
             status: Status::Ok,
             state: State::Free,
         };
-        let entry = Entry { cid: 0, sq_head: 0, phase: false, status: Status::Ok };
+        let entry = Entry { cid: 0, phase: false, status: Status::Ok };
         Pair {
             free: 0,
             waiting: NOBODY,
             commands: (0..=last).map(command).collect(),
             sq: vec![0; depth as usize],
             sq_tail: 0,
-            sq_head: 0,
             cq: vec![Place { entry, visible: Time::ZERO }; depth as usize],
             cq_head: 0,
             phase: true,
@@ -160,13 +175,13 @@ impl Pair {
         }
     }
 
-    /// Puts a command into a place, if one is free. Returns the place.
+    /// Puts a command of the request `io` into the first free place. Returns the place.
     #[inline(always)]
-    fn place(&mut self, command: Command) -> u16 {
+    fn place(&mut self, io: u32, core: u16, state: State, at: Time) -> u16 {
         let cid = self.free;
         let place = &mut self.commands[cid as usize];
         self.free = place.next;
-        *place = command;
+        (place.io, place.core, place.state, place.submitted) = (io, core, state, at);
         cid
     }
 
@@ -188,7 +203,6 @@ impl Pair {
         let done = self.vector.complete(now, run, (command.core, cost), cores, s);
         s.at(REAPED, done, Event { queue, cid: entry.cid });
         self.unread -= 1;
-        self.sq_head = entry.sq_head;
         self.cq_head += 1;
         if self.cq_head as usize == self.cq.len() {
             self.cq_head = 0;
@@ -199,6 +213,12 @@ impl Pair {
     fn reset(&mut self, core: u16) {
         *self = Pair::new(self.sq.len() as u16, core);
     }
+}
+
+#[cold]
+#[inline(never)]
+fn ended_before(cid: u16) -> ! {
+    panic!("command {cid} has ended before")
 }
 
 impl Nvme {
@@ -239,23 +259,22 @@ impl Nvme {
         now: Time,
         io: u32,
         job: u16,
-        request: Request,
+        request: &Request,
         s: &mut impl Schedule<Event>,
     ) -> (u16, Option<Submission>) {
         debug_assert!((request.op == Op::Flush) == (request.bytes == 0), "{request:?}");
         let core = self.cores.of(job);
         let queue = if self.shared { (usize::from(core) % self.pairs.len()) as u16 } else { core };
         let pair = &mut self.pairs[queue as usize];
-        if pair.waiting.first().is_none() && self.requests.is_whole(&request) && pair.free != NONE {
+        if pair.waiting.first().is_none() && self.requests.is_whole(request) && pair.free != NONE {
             let at = self.cores.submit(now, core, self.submit, s);
             // Another core takes no less than this one does now, if nobody waits for it.
             let prompt = self.sequence.submits(core) || at == now + self.submit;
-            let (status, state) = (Status::Ok, State::Whole);
-            let cid = pair.place(Command { request, submitted: at, io, core, next: NONE, status, state });
-            return (queue, Some(Submission { cid, at, prompt, request }));
+            let cid = pair.place(io, core, State::Whole, at);
+            return (queue, Some(Submission { cid, at, prompt, request: *request }));
         }
         self.waited += u64::from(pair.free == NONE);
-        self.requests.open(io, core, request, &mut pair.waiting);
+        self.requests.open(io, core, *request, &mut pair.waiting);
         (queue, None)
     }
 
@@ -271,19 +290,23 @@ impl Nvme {
         let at = self.cores.submit(now, core, self.submit, s);
         let prompt = self.sequence.submits(core) || at == now + self.submit;
         let request = self.requests.take(&mut pair.waiting, at);
-        let (status, state) = (Status::Ok, State::Part);
-        let cid = pair.place(Command { request, submitted: at, io, core, next: NONE, status, state });
+        let cid = pair.place(io, core, State::Part, at);
         Some(Submission { cid, at, prompt, request })
     }
 
-    /// Writes the command's submission queue entry. Returns the tail for the doorbell.
+    /// The command, which asks `request`, will go through the submission queue.
+    #[inline]
+    pub fn keep(&mut self, queue: u16, cid: u16, request: Request) {
+        self.pairs[queue as usize].commands[cid as usize].request = request;
+    }
+
+    /// Writes the submission queue entry of a command that was [kept](Self::keep). Returns the tail for the doorbell.
     #[inline]
     pub fn enter(&mut self, queue: u16, cid: u16) -> u16 {
         let depth = self.depth;
         let pair = &mut self.pairs[queue as usize];
         pair.sq[pair.sq_tail as usize] = cid;
         pair.sq_tail = if pair.sq_tail + 1 == depth { 0 } else { pair.sq_tail + 1 };
-        debug_assert!(pair.sq_tail != pair.sq_head, "submission queue {queue} overflows");
         pair.sq_tail
     }
 
@@ -303,48 +326,50 @@ impl Nvme {
 
     /// Instead of [`completion`](Self::completion), where nothing else is in the queue and the driver looks: `cid` has
     /// ended with `status`, which is in memory from `visible` on, and the interrupt that follows it arrives at
-    /// `interrupt`. It is gone from its queue before anybody looks at the queue's indices, which stay. Returns when the
-    /// driver will have processed it: it is then to be [`reaped`](Self::reaped). None if the queue is needed after all.
+    /// `interrupt`. It is gone from its queue before anybody looks at the queue's indices, which stay. If nothing else
+    /// happens before the driver has processed it, and `looks_ahead`, it has on return.
     #[inline(always)]
     pub fn complete_at_once(
         &mut self,
         now: Time,
-        (queue, cid, sq_head): (u16, u16, u16),
+        (queue, cid): (u16, u16),
         status: Status,
         (visible, interrupt): (Time, Time),
+        looks_ahead: bool,
         s: &mut impl Schedule<Event>,
-    ) -> Option<Time> {
+    ) -> AtOnce {
         let pair = &mut self.pairs[queue as usize];
         if pair.unread > 0 {
-            return None;
+            return AtOnce::No;
         }
-        let (mut run, mut again) = match self.completion {
-            Completion::Polling { delay } => (Run { at: visible + delay, entry: Time::ZERO }, None),
+        let command = &mut pair.commands[cid as usize];
+        let (vector, cores, work) = (&mut pair.vector, &mut self.cores, (command.core, self.complete));
+        let done = match self.completion {
+            // The handler is through with what it knows of: the interrupt, which follows the entry, runs it.
+            Completion::Interrupt { delivery, handler } if !vector.looks(visible) => {
+                debug_assert!(visible <= interrupt, "an interrupt at {interrupt} for an entry at {visible}");
+                vector.complete(now, &mut Run { at: interrupt + delivery, entry: handler }, work, cores, s)
+            }
             Completion::Interrupt { delivery, handler } => {
-                let raised = pair.vector.raised(interrupt + delivery, handler);
-                if pair.vector.looks(visible) {
-                    (Run { at: visible, entry: Time::ZERO }, raised)
-                } else {
-                    let run = raised?;
-                    (Run { at: run.at.max(visible), ..run }, None)
+                let raised = vector.raised(interrupt + delivery, handler);
+                let done = vector.complete(now, &mut Run { at: visible, entry: Time::ZERO }, work, cores, s);
+                if let Some(run) = raised {
+                    let at = run.at.max(vector.ends());
+                    vector.enter(now, &mut Run { at, ..run }, cores, s);
                 }
+                done
+            }
+            Completion::Polling { delay } => {
+                vector.complete(now, &mut Run { at: visible + delay, entry: Time::ZERO }, work, cores, s)
             }
         };
-        pair.sq_head = sq_head;
-        let command = &mut pair.commands[cid as usize];
         command.status = status;
-        let done = pair.vector.complete(now, &mut run, (command.core, self.complete), &mut self.cores, s);
-        if let Some(run) = &mut again {
-            run.at = run.at.max(pair.vector.ends());
-            pair.vector.enter(now, run, &mut self.cores, s);
+        if looks_ahead && s.skip_to(done) {
+            let (ended, waits) = Nvme::reap_one(pair, cid, &mut self.requests, &mut self.sequence);
+            return AtOnce::Reaped { at: done, ended, waits };
         }
-        Some(done)
-    }
-
-    /// The driver will have processed a command's completion at `done`.
-    #[inline(always)]
-    pub fn reap_at(&self, done: Time, event: Event, s: &mut impl Schedule<Event>) {
-        s.at(REAPED, done, event);
+        s.at(REAPED, done, Event { queue, cid });
+        AtOnce::Later
     }
 
     /// The controller writes a completion queue entry. Returns the new head of the queue for its doorbell, if the
@@ -398,17 +423,29 @@ impl Nvme {
     #[inline(always)]
     pub fn reaped(&mut self, event: Event) -> (Option<Completed>, bool) {
         let pair = &mut self.pairs[event.queue as usize];
-        let command = &mut pair.commands[event.cid as usize];
+        Nvme::reap_one(pair, event.cid, &mut self.requests, &mut self.sequence)
+    }
+
+    #[inline(always)]
+    fn reap_one(
+        pair: &mut Pair,
+        cid: u16,
+        requests: &mut Requests,
+        sequence: &mut Sequence,
+    ) -> (Option<Completed>, bool) {
+        let command = &mut pair.commands[cid as usize];
         let Command { submitted, io, status, state, .. } = *command;
-        assert!(state != State::Free, "command {} of queue {} has ended before", event.cid, event.queue);
+        if state == State::Free {
+            ended_before(cid);
+        }
         (command.state, command.next) = (State::Free, pair.free);
-        pair.free = event.cid;
-        self.sequence.settled = true;
+        pair.free = cid;
+        sequence.settled = true;
         let waits = pair.waiting.first().is_some();
         if state == State::Whole {
             return (Some(Completed { io, status, submitted }), waits);
         }
-        (self.requests.ended(io, status), waits)
+        (requests.ended(io, status), waits)
     }
 
     /// Requests that found their queue full when they came.

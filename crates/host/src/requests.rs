@@ -121,19 +121,25 @@ impl Requests {
         self.ios[io as usize].core
     }
 
+    /// The next command of a request that waits.
+    #[inline]
+    pub fn next(&self, io: u32) -> Request {
+        let Io { request, issued, .. } = self.ios[io as usize];
+        let left = request.bytes - issued;
+        let bytes = if matches!(request.op, Op::Read | Op::Write) { left.min(self.max_transfer) } else { left };
+        Request { offset: request.offset + issued, bytes, ..request }
+    }
+
     /// The next command of the request that waits longest, its doorbell written at `at`. When it is the last, the
     /// request waits no more.
     #[inline]
     pub fn take(&mut self, waiting: &mut Waiting, at: Time) -> Request {
+        let piece = self.next(waiting.first);
         let io = &mut self.ios[waiting.first as usize];
-        let whole = io.request;
-        let left = whole.bytes - io.issued;
-        let bytes = if matches!(whole.op, Op::Read | Op::Write) { left.min(self.max_transfer) } else { left };
-        let piece = Request { offset: whole.offset + io.issued, bytes, ..whole };
-        io.issued += bytes;
+        io.issued += piece.bytes;
         io.flying += 1;
         io.submitted = at;
-        if bytes == left {
+        if io.issued == io.request.bytes {
             io.whole = true;
             waiting.first = io.next;
         }

@@ -1,9 +1,10 @@
 //! The part of a driver that host controllers with command slots have in common: a bit a command by which the driver
 //! hands it over, and by whose going it finds that it has ended. AHCI and UFSHCI are of that kind.
 
-use media::{Request, Status};
+use media::{Op, Request, Status};
 use sim::{Schedule, Time};
 
+use crate::caches::maintenance;
 use crate::cores::Cores;
 use crate::requests::{NOBODY, Requests, Waiting};
 use crate::vector::{Run, Vector};
@@ -38,16 +39,18 @@ pub struct Slots {
     vector: Vector,
     submit: Time,
     complete: Time,
+    /// CPU time to maintain 512 KiB of the caches.
+    invalidation: Time,
     completion: Completion,
     waited: u64,
 }
 
 impl Slots {
-    /// Free slots.
+    /// Free slots. The driver spends `invalidation` for each 512 KiB of caches that do not see the controller's accesses.
     ///
     /// # Panics
     /// If there are none, or more than a register has.
-    pub fn new(config: &Config) -> Slots {
+    pub fn new(config: &Config, invalidation: Time) -> Slots {
         let depth = config.queue_depth;
         assert!((1..=SLOTS).contains(&depth), "{depth} command slots, expected 1 to {SLOTS}");
         let all = u32::MAX >> (SLOTS - depth);
@@ -64,6 +67,7 @@ impl Slots {
             vector: Vector::new(0),
             submit: config.submit,
             complete: config.complete,
+            invalidation,
             completion: config.completion,
             waited: 0,
         }
@@ -105,10 +109,13 @@ impl Slots {
         let slot = self.free.trailing_zeros();
         self.free &= !(1 << slot);
         let core = self.requests.core(io);
-        let at = self.cores.submit(now, core, self.submit, s);
+        let next = self.requests.next(io);
+        let moves = matches!(next.op, Op::Read | Op::Write);
+        let cost = self.submit + if moves { maintenance(self.invalidation, next.bytes) } else { Time::ZERO };
+        let at = self.cores.submit(now, core, cost, s);
         let request = self.requests.take(&mut self.waiting, at);
         self.commands[slot as usize] = Command { request, io, core, status: Status::Ok, visible: Time::ZERO };
-        Submission { cid: slot as u16, at, prompt: at == now + self.submit, request }
+        Submission { cid: slot as u16, at, prompt: at == now + cost, request }
     }
 
     /// What the command in `slot` asks.
@@ -172,9 +179,12 @@ impl Slots {
         while self.ended != 0 {
             let slot = self.ended.trailing_zeros();
             self.ended &= !(1 << slot);
-            let Command { core, visible, .. } = self.commands[slot as usize];
+            let Command { core, visible, request, .. } = self.commands[slot as usize];
             run.at = run.at.max(visible);
-            let done = self.vector.complete(now, &mut run, (core, self.complete), &mut self.cores, s);
+            // What was fetched ahead while the data were on their way is dropped.
+            let read = request.op == Op::Read;
+            let cost = self.complete + if read { maintenance(self.invalidation, request.bytes) } else { Time::ZERO };
+            let done = self.vector.complete(now, &mut run, (core, cost), &mut self.cores, s);
             s.at(REAPED, done, Event { queue: 0, cid: slot as u16 });
         }
         self.vector.enter(now, &mut run, &mut self.cores, s);

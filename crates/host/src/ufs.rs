@@ -70,7 +70,7 @@ impl Ufshci {
         assert!(config.ufshci.dma > 0, "a DMA that moves nothing");
         let interrupting = matches!(config.completion, Completion::Interrupt { .. });
         Ufshci {
-            slots: Slots::new(config),
+            slots: Slots::new(config, config.ufshci.invalidation_512kib),
             read: Channel::default(),
             write: Channel::default(),
             // Where the driver polls there is nothing to aggregate; of one there is nothing to wait for.

@@ -81,6 +81,7 @@ pub enum Config {
 }
 
 /// A link whose data moves by [`Link::data`].
+#[expect(clippy::large_enum_variant, reason = "a machine has one")]
 #[derive(Clone, Debug)]
 pub enum Link {
     /// PCI Express.

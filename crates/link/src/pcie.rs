@@ -86,6 +86,21 @@ struct Wire {
     payload: u64,
     bytes: u64,
     packets: u64,
+    /// Of the wire to the host.
+    last: Load,
+}
+
+/// What data of some size for the host are on the wire, and how often they have been there since other data were: most
+/// are alike.
+#[derive(Clone, Copy, Debug, Default)]
+struct Load {
+    payload: u64,
+    packets: u64,
+    bytes: u64,
+    /// Their time on the wire, and that of what they cause the other way.
+    length: Time,
+    acknowledgements: Time,
+    times: u64,
 }
 
 impl Wire {
@@ -95,6 +110,25 @@ impl Wire {
         self.payload += payload;
         self.bytes += bytes;
     }
+
+    /// Counts what data of the last size have come to.
+    fn count_last(&mut self) {
+        let Load { payload, packets, bytes, times, .. } = self.last;
+        self.count(times * packets, times * payload, times * bytes);
+        self.last.times = 0;
+    }
+}
+
+/// A read of host memory: its bytes, requests, what these take on the wire; completions, their bytes with headers and what
+/// they take.
+#[derive(Clone, Copy, Debug, Default)]
+struct Read {
+    bytes: u64,
+    requests: u64,
+    asking: Time,
+    completions: u64,
+    total: u64,
+    length: Time,
 }
 
 /// A PCI Express link between a device and its root complex.
@@ -119,15 +153,18 @@ pub struct Pcie {
     register: Time,
     request: Time,
     completion: Time,
+    /// What a completion queue entry without and with an interrupt behind it takes of either direction.
+    completion_charge: [[Time; 2]; 2],
     /// From a doorbell's leaving the host to the entry's arrival, on idle wires; and what that takes of either
     /// direction, acknowledgements included.
     submission: Time,
     submission_charge: [Time; 2],
-    /// Submissions, completions, interrupts behind them and head doorbells so far, whose packets are counted when asked
-    /// for.
+    /// What the device read last of the host's memory: most reads are of one size.
+    last_read: Read,
+    /// Submissions, completions without and with interrupts behind them and head doorbells so far, whose packets are
+    /// counted when asked for.
     submissions: u64,
-    completions: u64,
-    interrupts: u64,
+    completions: [u64; 2],
     heads: u64,
 }
 
@@ -166,6 +203,7 @@ impl Pcie {
         let submission = time(SUBMISSION, entry as u32 * overhead.completion);
         let flights = config.latency * 3 + config.host_memory;
         let dllp_time = byte.of_bytes(dllp);
+        let completion = time(COMPLETION, overhead.request);
         Pcie {
             wires: [Wire::default(), Wire::default()],
             byte,
@@ -182,10 +220,11 @@ impl Pcie {
             request,
             submission: register + request + submission + flights,
             submission_charge: [register + submission + dllp_time, request + dllp_time * (1 + entry)],
-            completion: time(COMPLETION, overhead.request),
+            completion,
+            completion_charge: [[dllp_time, completion], [dllp_time * 2, completion + register]],
+            last_read: Read::default(),
             submissions: 0,
-            completions: 0,
-            interrupts: 0,
+            completions: [0; 2],
             heads: 0,
         }
     }
@@ -255,17 +294,18 @@ impl Pcie {
         from + self.submission
     }
 
-    /// A completion queue entry written at `at`, and an interrupt behind it if there is one. Returns their arrivals.
+    /// A completion queue entry written at `at`, and an interrupt behind it if there is one. Returns their arrivals (the
+    /// second means nothing without).
     #[inline(always)]
     pub fn completion(&mut self, now: Time, at: Time, interrupt: bool) -> (Time, Time) {
         let [down, up] = &mut self.wires;
         let entry = up.serial.due(at, self.residue) + self.completion;
-        let (message, dllp) = if interrupt { (self.register, self.dllp_time) } else { (Time::ZERO, Time::ZERO) };
-        up.serial.charge_urgent(now, self.completion + message);
-        down.serial.charge(self.dllp_time + dllp);
-        self.completions += 1;
-        self.interrupts += u64::from(interrupt);
-        (entry + self.latency, entry + message + self.latency)
+        let charge = &self.completion_charge[usize::from(interrupt)];
+        up.serial.charge_urgent(now, charge[UP]);
+        down.serial.charge(charge[DOWN]);
+        self.completions[usize::from(interrupt)] += 1;
+        let visible = entry + self.latency;
+        (visible, visible + self.register)
     }
 
     /// The host writes a completion queue's head doorbell, which nothing waits for.
@@ -292,29 +332,61 @@ impl Pcie {
         bytes: u64,
         mut occupied: impl FnMut(Direction, Span),
     ) -> Transfer {
-        let (due, count, header) = match direction {
-            Direction::ToHost => (now, packets(bytes, self.write_shift), self.overhead.request),
+        let span = match direction {
+            Direction::ToHost => {
+                if self.wires[UP].last.payload != bytes {
+                    self.wires[UP].count_last();
+                    self.wires[UP].last = self.load(bytes);
+                }
+                let [down, up] = &mut self.wires;
+                up.last.times += 1;
+                down.serial.charge(up.last.acknowledgements);
+                up.serial.take(now, up.last.length)
+            }
             Direction::ToDevice => {
-                let requests = packets(bytes, self.request_shift);
-                let asks = self.wires[UP].serial.due(now, self.residue);
-                self.urgent(now, now, UP, requests, 0, self.overhead.request);
+                if bytes != self.last_read.bytes {
+                    self.last_read = self.read_of(bytes);
+                }
+                let Read { requests, asking, completions, total, length, .. } = self.last_read;
+                let [down, up] = &mut self.wires;
+                let asks = up.serial.due(now, self.residue);
+                up.serial.charge_urgent(now, asking);
+                up.count(requests, 0, requests * u64::from(self.overhead.request));
                 let due = asks + self.request + self.latency + self.host_memory;
-                (due, packets(bytes, self.completion_shift), self.overhead.completion)
+                down.serial.charge(self.dllp_time * requests);
+                down.count(completions, bytes, total);
+                up.serial.charge(self.dllp_time * completions);
+                down.serial.take(due, length)
             }
         };
-        let way = direction as usize;
-        let total = bytes + count * u64::from(header);
-        let length = self.byte.of_bytes(total);
-        self.wires[way].count(count, bytes, total);
-        let span = self.wires[way].serial.take(due, length);
-        self.acknowledge(way, count);
         occupied(direction, span);
         Transfer { sent: span.to, arrives: span.to + self.latency }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn read_of(&self, bytes: u64) -> Read {
+        let requests = packets(bytes, self.request_shift);
+        let asking = self.byte.of_bytes(requests * u64::from(self.overhead.request));
+        let completions = packets(bytes, self.completion_shift);
+        let total = bytes + completions * u64::from(self.overhead.completion);
+        Read { bytes, requests, asking, completions, total, length: self.byte.of_bytes(total) }
+    }
+
+    /// Data for the host, of another size than the last.
+    #[cold]
+    #[inline(never)]
+    fn load(&self, payload: u64) -> Load {
+        let packets = packets(payload, self.write_shift);
+        let bytes = payload + packets * u64::from(self.overhead.request);
+        let (length, acknowledgements) = (self.byte.of_bytes(bytes), self.dllp_time * packets);
+        Load { payload, packets, bytes, length, acknowledgements, times: 0 }
     }
 
     /// What each direction has carried; see [`Link::utilisation`](crate::Link::utilisation).
     pub fn utilisation(&self, now: Time) -> [Utilisation; 2] {
         let [mut down, mut up] = self.wires.clone();
+        up.count_last();
         let (request, completion) = (u64::from(self.overhead.request), u64::from(self.overhead.completion));
         let add = |wire: &mut Wire, times: u64, packets: u64, payload: u32, header: u64| {
             wire.count(times * packets, times * u64::from(payload), times * (u64::from(payload) + packets * header));
@@ -323,8 +395,8 @@ impl Pcie {
         add(&mut up, self.submissions, 1, 0, request);
         let entry = packets(u64::from(SUBMISSION), self.completion_shift);
         add(&mut down, self.submissions, entry, SUBMISSION, completion);
-        add(&mut up, self.completions, 1, COMPLETION, request);
-        add(&mut up, self.interrupts, 1, REGISTER, request);
+        add(&mut up, self.completions.iter().sum(), 1, COMPLETION, request);
+        add(&mut up, self.completions[1], 1, REGISTER, request);
         let of = |direction, this: &Wire, other: &Wire| Utilisation {
             direction,
             busy: this.serial.busy(now),

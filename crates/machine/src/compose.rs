@@ -29,7 +29,9 @@ impl Parts {
     /// If they do not fit together.
     pub fn new(system: &System, payload: PayloadKind) -> Result<Parts, layer::ConfigError> {
         let geometry = system.geometry();
-        let ftl = translation(system, geometry, payload);
+        let front = front(system);
+        let lent = crate::front::hmb::lent(front.host.hmb, front.device.hmb, u64::from(front.device.host_page));
+        let ftl = translation(system, geometry, payload, lent);
         ftl.check()?;
         let buffers = if payload == PayloadKind::None { 0 } else { ftl::buffer_count(&ftl) };
         let nand = flash(system, geometry, payload, buffers as u32);
@@ -44,7 +46,7 @@ impl Parts {
                  host.max_transfer, unaligned"
             )));
         }
-        Ok(Parts { front: front(system), ftl, nand, user_bytes: system.user_bytes })
+        Ok(Parts { front, ftl, nand, user_bytes: system.user_bytes })
     }
 
     /// Flash as it comes from the factory.
@@ -107,6 +109,7 @@ fn front(system: &System) -> FrontConfig {
             credits: system.link.credits as u32,
             frames_per_afc: system.link.frames_per_afc,
         }),
+        l::LinkType::OneNand => unreachable!("a OneNAND has no driver: crate::paging"),
         l::LinkType::Ddr => link::Config::Ddr(link::DdrConfig {
             transfers_per_s: system.link.rate,
             width: system.link.width as u32,
@@ -156,6 +159,7 @@ fn front(system: &System) -> FrontConfig {
             complete: s.complete,
             completion,
             max_transfer: s.max_transfer,
+            hmb: host::HmbConfig { limit: s.hmb.limit, contiguous: s.hmb.contiguous },
             ahci: host::AhciConfig {
                 register_write: s.ahci.register_write,
                 command_fetch: s.ahci.command_fetch,
@@ -171,6 +175,7 @@ fn front(system: &System) -> FrontConfig {
                 region: s.ufshci.region,
                 aggregation: (s.ufshci.aggregation > 1)
                     .then_some(host::Aggregation { threshold: s.ufshci.aggregation, time: s.ufshci.aggregation_time }),
+                invalidation_512kib: s.ufshci.invalidation,
             },
             chipset,
         },
@@ -183,6 +188,7 @@ fn front(system: &System) -> FrontConfig {
             priorities: s.queue_priority.iter().map(priority).collect(),
             coalescing,
             host_page: s.page as u32,
+            hmb: hmb(d),
             firmware: ::device::Firmware {
                 cores: d.firmware.cores,
                 read: d.firmware.read,
@@ -197,6 +203,21 @@ fn front(system: &System) -> FrontConfig {
             utp: ::device::Utp { segment: d.utp.segment as u32, ready_to_transfers: d.utp.ready_to_transfers },
             single_buffer: d.buffering == device::Buffering::Single,
         },
+    }
+}
+
+/// What the controller says of a Host Memory Buffer.
+fn hmb(d: &system::device::Device) -> ::device::hmb::Identify {
+    let h = &d.hmb;
+    let units = |bytes: u64| (bytes / ::device::hmb::UNIT).min(u64::from(u32::MAX)) as u32;
+    if h.size == 0 {
+        return ::device::hmb::Identify::default();
+    }
+    ::device::hmb::Identify {
+        hmpre: units(h.size),
+        hmmin: units(h.minimum),
+        hmminds: units(h.min_descriptor),
+        hmmaxd: h.max_descriptors.unwrap_or(0) as u16,
     }
 }
 
@@ -260,10 +281,29 @@ fn emulated(system: &System) -> ::device::SharedBufferConfig {
     }
 }
 
-fn translation(system: &System, geometry: Geometry, payload: PayloadKind) -> layer::Config {
+/// What the controller uses the `lent` bytes of the host's memory for.
+fn host_memory(system: &System, lent: u64, frame_units: u32) -> Option<layer::HostMemory> {
+    if lent == 0 {
+        return None;
+    }
+    let unit = system.ftl.unit as u32;
+    let memory = layer::HostMemory { map_frames: 0, read: 0, write: 0, check: system.device.hmb.check as u32 };
+    let shares = system.hmb_shares();
+    let hold = |share: f64, bytes: u32| (share * lent as f64) as u64 / u64::from(memory.stored(bytes));
+    let count = |n: u64| n.min(u64::from(u32::MAX / 16)) as u32;
+    Some(layer::HostMemory {
+        map_frames: count(hold(shares.map, unit) / u64::from(frame_units)),
+        read: count(hold(shares.read, unit)),
+        write: count(hold(shares.write, unit)),
+        ..memory
+    })
+}
+
+fn translation(system: &System, geometry: Geometry, payload: PayloadKind, lent: u64) -> layer::Config {
     use system::{device, ftl as s};
     let (f, d) = (&system.ftl, &system.device);
     let units = |bytes: u64| (bytes / f.unit).min(u64::from(u32::MAX / 4)) as u32;
+    let frame_units = units(d.hmb.unit.unwrap_or(f.unit)).max(1);
     let write = units(d.write_cache.size);
     let part = |fraction: f64| (fraction * f64::from(write)) as u32;
     let axis = |a: &s::Axis| match a {
@@ -295,16 +335,19 @@ fn translation(system: &System, geometry: Geometry, payload: PayloadKind) -> lay
         },
         wear: layer::Wear { dynamic: f.wear_levelling.dynamic, static_threshold: f.wear_levelling.static_threshold },
         map_cache: f.map_cache.size.map(|bytes| layer::MapCache {
-            units: units(bytes).max(1),
-            place: match f.map_cache.place {
-                s::MapPlace::Host => layer::MapPlace::Host,
-                s::MapPlace::Sram | s::MapPlace::Dram => layer::MapPlace::Controller,
+            frames: (units(bytes) / frame_units).max(1),
+            frame_units,
+            eviction: match d.hmb.eviction {
+                device::Eviction::Lru => layer::Eviction::Lru,
+                device::Eviction::Fifo => layer::Eviction::Fifo,
+                device::Eviction::Clock => layer::Eviction::Clock,
             },
         }),
+        host_memory: host_memory(system, lent, frame_units),
         buffers: layer::Buffers {
             write,
             read: units(d.read_cache.size),
-            shared: d.cache_sharing == device::CacheSharing::Shared && d.read_cache.size > 0,
+            shared: system.shares_cache(),
             write_back: d.write_cache.mode == device::WriteMode::Back,
             protected: d.power_loss_protection,
             high: part(d.write_cache.high),
@@ -326,7 +369,7 @@ fn by_type(times: &[Time]) -> [Time; 4] {
     std::array::from_fn(|i| times.get(i).copied().unwrap_or(times[0]))
 }
 
-fn flash(system: &System, geometry: Geometry, payload: PayloadKind, buffers: u32) -> nand::Config {
+pub(crate) fn flash(system: &System, geometry: Geometry, payload: PayloadKind, buffers: u32) -> nand::Config {
     use system::flash as s;
     let f = &system.flash;
     // Keys that do not apply have their defaults: elsewhere encoding and decoding are never in the way.

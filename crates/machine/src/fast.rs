@@ -125,10 +125,10 @@ impl<'a> Fast<'a> {
                 done(self.ftl, self.store, op.id);
             }
             Action::Read(op) => done(self.ftl, self.store, op.id),
-            Action::Barrier(id) | Action::MapFetch { id, .. } => done(self.ftl, self.store, id),
+            Action::Barrier(id) | Action::HostMemory { id, .. } => done(self.ftl, self.store, id),
             Action::Retire(block) => self.store.mark_bad(block),
             Action::Ready { tag } => self.ftl.arrived(Time::ZERO, tag, &mut self.out),
-            Action::Data { .. } => {}
+            Action::Data { .. } | Action::HostMemoryReleased => {}
             Action::Complete { status, .. } => *answer = Some(status),
         }
     }

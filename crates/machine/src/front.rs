@@ -7,6 +7,8 @@
 mod ahci;
 #[path = "front/bridge.rs"]
 mod bridge;
+#[path = "front/hmb.rs"]
+pub mod hmb;
 #[path = "front/nvme.rs"]
 mod nvme;
 #[path = "front/shared_buffer.rs"]
@@ -85,6 +87,8 @@ pub enum Output {
         /// As it was asked for.
         id: u32,
     },
+    /// The Host Memory Buffer is switched on, or is to be switched off ([`Front::host_memory_released`]).
+    HostMemorySwitched(hmb::Switched),
     /// The payload of a read has left the data buffer that was between; it is there to be seen until the path is told
     /// anything else.
     Emptied {
@@ -227,13 +231,37 @@ impl Front {
         each!(self, path => path.waited())
     }
 
-    /// A request of `job`. `io` names it until it has completed: a dense number, free for reuse afterwards.
+    /// A request of `job`. `io` names it until it has completed: a dense number, free for reuse afterwards. If it is one
+    /// command, and nothing happens before the controller has decoded it ([`Schedule::skip_to`]), then that is returned
+    /// instead of an [`Output::Command`]: the command, and when it goes to the translation layer.
     ///
     /// # Panics
     /// If `io` is in use, where that is noticed: by a request that is split or waits.
     #[inline(always)]
-    pub fn submit(&mut self, now: Time, io: u32, job: u16, request: Request, s: &mut impl Schedule<Event>) {
-        each!(self, path => path.submit(now, io, job, request, s));
+    pub fn submit(
+        &mut self,
+        now: Time,
+        io: u32,
+        job: u16,
+        request: &Request,
+        s: &mut impl Schedule<Event>,
+    ) -> Option<(Tag, Time)> {
+        if let Front::Nvme(path) = self {
+            return path.submit(now, io, job, request, s);
+        }
+        self.submit_elsewhere(now, io, job, *request, s);
+        None
+    }
+
+    #[inline(never)]
+    fn submit_elsewhere(&mut self, now: Time, io: u32, job: u16, request: Request, s: &mut impl Schedule<Event>) {
+        match self {
+            Front::Nvme(_) => unreachable!("submitted before"),
+            Front::Ahci(path) => path.submit(now, io, job, request, s),
+            Front::SharedBuffer(path) => path.submit(now, io, job, request, s),
+            Front::Ufs(path) => path.submit(now, io, job, request, s),
+            Front::Bridge(path) => path.submit(now, io, job, request, s),
+        }
     }
 
     /// An event is due. What it leads to is returned, if that is one thing as it is for most, or added to `out`.
@@ -273,19 +301,27 @@ impl Front {
         each!(self, path => path.data(now, tag, bytes, s));
     }
 
-    /// [`data`](Self::data) and [`complete`](Self::complete) in one: the last data of a read, and its end.
+    /// [`data`](Self::data) and [`complete`](Self::complete) in one: the last data of a read, and its end. If nothing
+    /// happens before its request ends ([`Schedule::skip_to`]), that is returned instead of an [`Output::Completed`], and
+    /// when.
     ///
     /// # Panics
     /// As they do.
     #[inline(always)]
-    pub fn deliver(&mut self, now: Time, tag: Tag, bytes: u32, status: Status, s: &mut impl Schedule<Event>) {
-        match self {
-            Front::Nvme(path) => path.deliver(now, tag, bytes, status, s),
-            _ => {
-                self.data(now, tag, bytes, s);
-                self.complete(now, tag, status, s);
-            }
+    pub fn deliver(
+        &mut self,
+        now: Time,
+        tag: Tag,
+        bytes: u32,
+        status: Status,
+        s: &mut impl Schedule<Event>,
+    ) -> Option<(host::Completed, Time)> {
+        if let Front::Nvme(path) = self {
+            return path.deliver(now, tag, bytes, status, s);
         }
+        self.data(now, tag, bytes, s);
+        self.complete(now, tag, status, s);
+        None
     }
 
     /// From the translation layer: the command has ended. [`Output::Completed`] follows, when the last command of its
@@ -310,6 +346,44 @@ impl Front {
             Front::Ufs(_) => panic!("a UFS device without unified memory cannot use host memory"),
             Front::Ahci(_) | Front::Bridge(_) => panic!("a drive that is no master of a bus cannot use host memory"),
             Front::SharedBuffer(_) => panic!("a device on the memory bus cannot use host memory"),
+        }
+    }
+
+    /// Bytes of the Host Memory Buffer that the controller may use now.
+    pub fn host_memory_bytes(&self) -> u64 {
+        match self {
+            Front::Nvme(path) => path.memory.bytes(),
+            Front::Ahci(_) | Front::Ufs(_) | Front::Bridge(_) | Front::SharedBuffer(_) => 0,
+        }
+    }
+
+    /// The host's administrator switches the Host Memory Buffer on or off: a Set Features command. False if one is under
+    /// way already, or there is nothing to switch. [`Output::HostMemorySwitched`] follows.
+    pub fn switch_host_memory(&mut self, now: Time, on: bool, s: &mut impl Schedule<Event>) -> bool {
+        match self {
+            Front::Nvme(path) => path.switch_host_memory(now, on, s),
+            Front::Ahci(_) | Front::Ufs(_) | Front::Bridge(_) | Front::SharedBuffer(_) => false,
+        }
+    }
+
+    /// From the translation layer: it needs nothing of the Host Memory Buffer any more, as it was told to see to.
+    ///
+    /// # Panics
+    /// If it was not.
+    pub fn host_memory_released(&mut self, now: Time) {
+        match self {
+            Front::Nvme(path) => path.host_memory_released(now),
+            _ => panic!("host memory is released that was never lent"),
+        }
+    }
+
+    /// The controller is reset, and its queues are created anew; the driver returns the Host Memory Buffer as it was
+    /// (`keep`), or gives other memory. Events scheduled before must not be handed in any more. Returns the requests that
+    /// will never complete, ascending, and whether the buffer has what was in it.
+    pub fn reset(&mut self, now: Time, keep: bool) -> (Vec<u32>, bool) {
+        match self {
+            Front::Nvme(path) => path.reset(now, keep),
+            _ => (self.power_cut(now), true),
         }
     }
 
@@ -387,6 +461,10 @@ impl<S: Schedule<Event>> Schedule<device::Event> for Part<'_, S> {
     fn at(&mut self, lane: Lane, when: Time, event: device::Event) {
         self.s.at(lane, when, Event::Device(event));
     }
+    #[inline(always)]
+    fn skip_to(&mut self, when: Time) -> bool {
+        self.s.skip_to(when)
+    }
     #[inline]
     fn span(&mut self, track: Track, name: &'static str, from: Time, to: Time) {
         self.s.span(Track(self.tracks + track.0), name, from, to);
@@ -397,6 +475,10 @@ impl<S: Schedule<Event>> Schedule<host::Event> for Part<'_, S> {
     #[inline(always)]
     fn at(&mut self, lane: Lane, when: Time, event: host::Event) {
         self.s.at(Lane(HOST_LANE + lane.0), when, Event::Host(event));
+    }
+    #[inline(always)]
+    fn skip_to(&mut self, when: Time) -> bool {
+        self.s.skip_to(when)
     }
     #[inline]
     fn span(&mut self, track: Track, name: &'static str, from: Time, to: Time) {

@@ -6,6 +6,7 @@ use nand::{Done, Nand, PayloadKind, TagBuffers};
 use sim::{EventQueue, Lane, Schedule, Streams, Time, Timeline, Track};
 
 use crate::compose::Parts;
+use crate::front::hmb::Switched;
 use crate::front::{self, Front};
 use crate::verify::Checker;
 
@@ -17,6 +18,8 @@ mod perform;
 mod power;
 #[path = "queue_tracks.rs"]
 mod queue_tracks;
+#[path = "reset.rs"]
+mod reset;
 use event::{Event, Kind};
 pub use power::PowerCut;
 use queue_tracks::QueueTracks;
@@ -34,6 +37,14 @@ pub struct Completion {
     pub at: Time,
 }
 
+impl Completion {
+    #[inline(always)]
+    fn of((ended, at): (host::Completed, Time)) -> Completion {
+        let host::Completed { io, status, submitted } = ended;
+        Completion { io, status, submitted, at }
+    }
+}
+
 /// Host, link, controller, translation layer and flash, put together.
 pub struct Machine {
     world: World,
@@ -47,7 +58,7 @@ pub struct Machine {
     barriers: Vec<OpId>,
     timer: Time,
     /// With payload kept: what every sector must read.
-    checker: Option<Checker>,
+    checker: Option<Box<Checker>>,
     /// With a timeline kept: the queues on it.
     queue_tracks: Option<Box<QueueTracks>>,
 }
@@ -80,34 +91,42 @@ impl World {
     }
 }
 
-struct FrontView<'a>(&'a mut World);
-struct NandView<'a>(&'a mut World);
+/// What the path above the translation layer sees of the world; without `SPANS` no timeline, because none is kept.
+struct FrontView<'a, const SPANS: bool>(&'a mut World);
+/// What the flash sees of it.
+struct NandView<'a, const SPANS: bool>(&'a mut World);
 
-impl Schedule<front::Event> for FrontView<'_> {
+impl<const SPANS: bool> Schedule<front::Event> for FrontView<'_, SPANS> {
     #[inline(always)]
     fn at(&mut self, lane: Lane, when: Time, event: front::Event) {
         self.0.queue.push(lane, when, event.into());
     }
     #[inline(always)]
     fn skip_to(&mut self, when: Time) -> bool {
-        let skips = when <= self.0.until && self.0.queue.skip_to(when);
-        self.0.events += u64::from(skips);
-        skips
+        if when > self.0.until || !self.0.queue.skip_to(when) {
+            return false;
+        }
+        self.0.events += 1;
+        true
     }
     #[inline(always)]
     fn span(&mut self, track: Track, name: &'static str, from: Time, to: Time) {
-        self.0.span(track, name, from, to);
+        if SPANS {
+            self.0.span(track, name, from, to);
+        }
     }
 }
 
-impl Schedule<nand::Event> for NandView<'_> {
+impl<const SPANS: bool> Schedule<nand::Event> for NandView<'_, SPANS> {
     #[inline(always)]
     fn at(&mut self, lane: Lane, when: Time, event: nand::Event) {
         self.0.queue.push(Lane(NAND_LANES + lane.0), when, event.into());
     }
     #[inline(always)]
     fn span(&mut self, track: Track, name: &'static str, from: Time, to: Time) {
-        self.0.span(Track(self.0.nand_tracks + track.0), name, from, to);
+        if SPANS {
+            self.0.span(Track(self.0.nand_tracks + track.0), name, from, to);
+        }
     }
 }
 
@@ -115,7 +134,7 @@ impl Machine {
     /// A machine of `parts`, at time zero, over flash that `nand` holds.
     pub fn new(parts: &Parts, ftl: Ftl, nand: Nand) -> Machine {
         let front = Front::new(&parts.front);
-        Machine {
+        let mut machine = Machine {
             world: World {
                 queue: EventQueue::new(TIMER.0 as usize + 1),
                 events: 0,
@@ -126,7 +145,7 @@ impl Machine {
             front,
             data: TagBuffers::new(parts.nand.payload),
             checker: (parts.nand.payload == PayloadKind::Stamp)
-                .then(|| Checker::new(parts.user_bytes, u64::from(parts.nand.geometry.unit_bytes))),
+                .then(|| Box::new(Checker::new(parts.user_bytes, u64::from(parts.nand.geometry.unit_bytes)))),
             ftl,
             nand,
             out: Actions::default(),
@@ -134,7 +153,9 @@ impl Machine {
             barriers: Vec::new(),
             timer: Time::MAX,
             queue_tracks: None,
-        }
+        };
+        machine.enable_host_memory();
+        machine
     }
 
     /// A machine of `parts` with erased flash.
@@ -188,12 +209,12 @@ impl Machine {
 
     /// What was checked of the data read, where payload is kept.
     pub fn checker(&self) -> Option<&Checker> {
-        self.checker.as_ref()
+        self.checker.as_deref()
     }
 
     /// The same, to keep its log.
     pub fn checker_mut(&mut self) -> Option<&mut Checker> {
-        self.checker.as_mut()
+        self.checker.as_deref_mut()
     }
 
     /// Host, link and controller.
@@ -202,9 +223,31 @@ impl Machine {
     }
 
     /// A request of `job`. `io` names it until it has ended: a dense number, free for reuse afterwards.
-    #[inline(always)]
     pub fn submit(&mut self, now: Time, io: u32, job: u16, request: Request) {
-        self.front.submit(now, io, job, request, &mut FrontView(&mut self.world));
+        self.submit_alone(now, Time::ZERO, io, job, request);
+    }
+
+    /// As [`submit`](Self::submit), by a caller that will not submit anything, nor look at anything, before `until` unless
+    /// a request has ended. So events before that, if they come before all others, may be handled now.
+    #[inline(always)]
+    pub fn submit_alone(&mut self, now: Time, until: Time, io: u32, job: u16, request: Request) {
+        if self.world.timeline.is_some() {
+            return self.submit_watched(now, io, job, request);
+        }
+        self.world.until = until;
+        let view = &mut FrontView::<false>(&mut self.world);
+        if let Some((tag, at)) = self.front.submit(now, io, job, &request, view) {
+            self.command::<false>(at, tag, io, &request);
+        }
+    }
+
+    /// With a timeline kept, queues are looked at after each point in time: none is passed over.
+    #[cold]
+    #[inline(never)]
+    fn submit_watched(&mut self, now: Time, io: u32, job: u16, request: Request) {
+        self.world.until = Time::ZERO;
+        let at_once = self.front.submit(now, io, job, &request, &mut FrontView::<true>(&mut self.world));
+        debug_assert_eq!(at_once, None, "time has moved on");
     }
 
     /// When the next event comes.
@@ -215,62 +258,83 @@ impl Machine {
 
     /// Handles the events up to `until`, and stops after one that ended a request. True if it stopped there.
     pub fn advance(&mut self, until: Time, completions: &mut Vec<Completion>) -> bool {
-        let first = self.next_end(until, completions);
-        completions.splice(0..0, first);
+        let mut others = Vec::new();
+        let first = self.next_end(until, &mut others);
+        completions.extend(first);
+        completions.append(&mut others);
         first.is_some()
     }
 
     /// Handles the events up to `until`, and stops after one that ended a request, which is returned; if several ended
-    /// together, those after the first are added to `others`.
+    /// together, those after the first are added to `others`, which is empty before.
     #[inline(always)]
     pub fn next_end(&mut self, until: Time, others: &mut Vec<Completion>) -> Option<Completion> {
-        if self.queue_tracks.is_some() {
-            return self.next_end_watched(until, others);
+        if self.world.timeline.is_some() {
+            self.next_end_watched(until, others)
+        } else {
+            self.run::<false>(until, others)
         }
+    }
+
+    /// [`next_end`](Self::next_end), with `SPANS` noted on a timeline if one is kept.
+    #[inline(always)]
+    fn run<const SPANS: bool>(&mut self, until: Time, others: &mut Vec<Completion>) -> Option<Completion> {
+        debug_assert!(others.is_empty(), "requests that have ended and are not taken");
         self.world.until = until;
         while let Some((now, event)) = self.world.queue.pop_until(until) {
             self.world.events += 1;
-            let of = event.of as u16;
-            // What every read has each by itself, so that what handles it knows which it is.
-            let end = match (event.kind, &self.front) {
-                (Kind::Array, _) => {
-                    self.flash_event(now, nand::Event::Array(of));
-                    continue;
+            // What every read has, each by itself, so that what handles it knows which it is.
+            match event.kind {
+                Kind::Array => {
+                    if let Some(end) = self.flash_event::<SPANS>(now, nand::Event::Array(event.of as u16)) {
+                        return Some(end);
+                    }
                 }
-                (Kind::Transfer, _) => {
-                    self.flash_event(now, nand::Event::Transfer(of));
-                    continue;
+                Kind::Transfer => {
+                    if let Some(end) = self.flash_event::<SPANS>(now, nand::Event::Transfer(event.of as u16)) {
+                        return Some(end);
+                    }
                 }
-                (Kind::Decoded, Front::Nvme(_)) => {
-                    self.decoded(now, of);
-                    continue;
+                Kind::Ended if matches!(self.front, Front::Nvme(_)) => {
+                    if let Some(end) = self.ended::<SPANS>(now, event.of as u16) {
+                        return Some(end);
+                    }
                 }
-                (Kind::Arrived, Front::Nvme(_)) => {
-                    self.arrived(now, Tag(u32::from(of)));
-                    self.perform(now);
-                    continue;
+                _ => {
+                    self.common_event::<SPANS>(now, event, others);
+                    if !others.is_empty() {
+                        return Some(others.remove(0));
+                    }
                 }
-                (Kind::Wake, _) => {
-                    self.flash_event(now, nand::Event::Wake(of));
-                    continue;
-                }
-                (Kind::Ended, Front::Nvme(_)) => self.ended(now, of),
-                (Kind::Reaped, Front::Nvme(_)) => self.reaped(now, event.of),
-                _ => self.other_event(now, event, others),
-            };
-            if end.is_some() {
-                return end;
             }
         }
         None
     }
 
+    /// What happens to many a request, if not to each. Adds the requests that end with it to `completions`.
+    #[inline(never)]
+    fn common_event<const SPANS: bool>(&mut self, now: Time, event: Event, completions: &mut Vec<Completion>) {
+        match (event.kind, &self.front) {
+            (Kind::Wake, _) => {
+                let end = self.flash_event::<SPANS>(now, nand::Event::Wake(event.of as u16));
+                debug_assert_eq!(end, None, "a channel's release ends a request");
+            }
+            (Kind::Decoded, Front::Nvme(_)) => self.decoded::<SPANS>(now, event.of as u16),
+            (Kind::Arrived, Front::Nvme(_)) => {
+                self.arrived(now, Tag(event.of));
+                self.perform(now);
+            }
+            (Kind::Reaped, Front::Nvme(_)) => completions.extend(self.reaped::<SPANS>(now, event.of)),
+            _ => self.other_event(now, event, completions),
+        }
+    }
+
     fn front_event(&mut self, now: Time, event: front::Event, completions: &mut Vec<Completion>) {
-        match self.front.handle(now, event, &mut FrontView(&mut self.world), &mut self.outputs) {
+        match self.front.handle(now, event, &mut FrontView::<true>(&mut self.world), &mut self.outputs) {
             Some(front::Output::Completed { io, status, submitted }) => {
                 completions.push(Completion { io, status, submitted, at: now });
             }
-            Some(front::Output::Command { tag, io, request }) => self.command(now, tag, io, &request),
+            Some(front::Output::Command { tag, io, request }) => self.command::<true>(now, tag, io, &request),
             Some(output) => self.outputs.push(output),
             None => {}
         }
@@ -280,62 +344,56 @@ impl Machine {
     }
 
     #[inline(always)]
-    fn decoded(&mut self, now: Time, tag: u16) {
+    fn decoded<const SPANS: bool>(&mut self, now: Time, tag: u16) {
         let Front::Nvme(path) = &mut self.front else { unreachable!("an event of NVMe") };
         let (tag, io, request) = path.decoded(tag);
-        self.command(now, tag, io, &request);
+        self.command::<SPANS>(now, tag, io, &request);
     }
 
     #[inline(always)]
-    fn ended(&mut self, now: Time, tag: u16) -> Option<Completion> {
+    fn ended<const SPANS: bool>(&mut self, now: Time, tag: u16) -> Option<Completion> {
         let Front::Nvme(path) = &mut self.front else { unreachable!("an event of NVMe") };
-        let (ended, at) = path.ended(now, tag, &mut FrontView(&mut self.world))?;
-        let host::Completed { io, status, submitted } = ended;
-        Some(Completion { io, status, submitted, at })
+        path.ended(now, tag, &mut FrontView::<SPANS>(&mut self.world)).map(Completion::of)
     }
 
     #[inline(always)]
-    fn reaped(&mut self, now: Time, of: u32) -> Option<Completion> {
+    fn reaped<const SPANS: bool>(&mut self, now: Time, of: u32) -> Option<Completion> {
         let Front::Nvme(path) = &mut self.front else { unreachable!("an event of NVMe") };
         let event = host::Event { queue: (of >> 16) as u16, cid: of as u16 };
-        let host::Completed { io, status, submitted } = path.reaped(now, event, &mut FrontView(&mut self.world))?;
-        Some(Completion { io, status, submitted, at: now })
+        let ended = path.reaped(now, event, &mut FrontView::<SPANS>(&mut self.world))?;
+        Some(Completion::of((ended, now)))
     }
 
     /// A command for the translation layer. Most are reads that it answers with a read of flash.
     #[inline(always)]
-    fn command(&mut self, now: Time, tag: Tag, io: u32, request: &Request) {
+    fn command<const SPANS: bool>(&mut self, now: Time, tag: Tag, io: u32, request: &Request) {
         if self.checker.is_some() {
             self.check_command(tag, io, *request);
         }
         match self.ftl.command(now, tag, request, &mut self.out) {
-            Some(read) => self.nand.submit_read(now, read, &mut NandView(&mut self.world)),
+            Some(read) => self.nand.submit_read(now, read, &mut NandView::<SPANS>(&mut self.world)),
             None => self.perform(now),
         }
     }
 
     #[inline(always)]
-    fn flash_event(&mut self, now: Time, event: nand::Event) {
-        if let Some(done) = self.nand.handle(now, event, &mut NandView(&mut self.world)) {
-            self.flash_done(now, done);
-        }
+    fn flash_event<const SPANS: bool>(&mut self, now: Time, event: nand::Event) -> Option<Completion> {
+        let done = self.nand.handle(now, event, &mut NandView::<SPANS>(&mut self.world))?;
+        self.flash_done::<SPANS>(now, done)
     }
 
-    /// An event that is rare, or is on a path that is. Returns the first of the requests that it ended.
+    /// An event that is rare, or is on a path that is. Adds the requests that it ended to `completions`.
     #[inline(never)]
-    fn other_event(&mut self, now: Time, event: Event, completions: &mut Vec<Completion>) -> Option<Completion> {
+    fn other_event(&mut self, now: Time, event: Event, completions: &mut Vec<Completion>) {
         if let Some(event) = event.of_flash() {
-            self.flash_event(now, event);
-            return None;
-        }
-        if event.kind == Kind::Timer {
+            completions.extend(self.flash_event::<true>(now, event));
+        } else if event.kind == Kind::Timer {
             self.timer = Time::MAX;
             self.ftl.timer(now, &mut self.out);
             self.perform(now);
-            return None;
+        } else {
+            self.front_event(now, event.of_front(), completions);
         }
-        self.front_event(now, event.of_front(), completions);
-        (!completions.is_empty()).then(|| completions.remove(0))
     }
 
     /// What the path above the translation layer says.
@@ -355,6 +413,8 @@ impl Machine {
                 }
                 front::Output::Arrived { tag } => self.arrived(now, tag),
                 front::Output::HostMemory { id } => self.ftl_done(OpId(id)),
+                front::Output::HostMemorySwitched(Switched::Enabled) => self.ftl.enable_host_memory(),
+                front::Output::HostMemorySwitched(Switched::Releasing) => self.ftl.release_host_memory(&mut self.out),
                 front::Output::Emptied { place } => {
                     if let Some(checker) = &mut self.checker {
                         checker.read_from(place, self.front.emptied());
@@ -391,35 +451,55 @@ impl Machine {
         }
     }
 
-    /// A flash operation has ended: what it did is done to the contents, then the translation layer is told.
+    /// A flash operation has ended: what it did is done to the contents, then the translation layer is told. Returns the
+    /// request that has ended by that, if nothing else happens before.
     #[inline(always)]
-    fn flash_done(&mut self, now: Time, done: Done) {
+    fn flash_done<const SPANS: bool>(&mut self, now: Time, done: Done) -> Option<Completion> {
         let Done { id, status, kind } = done;
         if kind != nand::Kind::Read {
-            self.write_ended(done);
+            self.write_ended(now, done);
+            return None;
         }
         let Some(delivery) = self.ftl.done(id, status, self.nand.store(), &mut self.out) else {
-            return self.perform(now);
+            self.perform(now);
+            return None;
         };
         if !(self.out.actions.is_empty() && self.out.moves.is_empty()) {
             self.perform(now);
         }
         let Delivery { tag, bytes, end } = delivery;
-        let view = &mut FrontView(&mut self.world);
-        match end {
-            Some(status) => {
-                self.front.deliver(now, tag, bytes, status, view);
-                if self.checker.is_some() {
-                    self.check_end(tag, status);
-                }
-            }
-            None => self.front.data(now, tag, bytes, view),
+        let view = &mut FrontView::<SPANS>(&mut self.world);
+        let Some(status) = end else {
+            self.front.data(now, tag, bytes, view);
+            return None;
+        };
+        let ended = self.front.deliver(now, tag, bytes, status, view);
+        if self.checker.is_some() {
+            self.check_end(tag, status);
         }
+        ended.map(Completion::of)
     }
 
-    /// A program or an erase has ended: what it did is done to the contents.
+    /// A program or an erase has ended.
     #[inline(never)]
-    fn write_ended(&mut self, done: Done) {
+    fn write_ended(&mut self, now: Time, done: Done) {
+        let Done { id, status, kind } = done;
+        let (page, slc) = self.nand.place_of(id);
+        let plain = kind == nand::Kind::Program && status == Status::Ok && self.ftl.is_plain(id);
+        let sequence = self.ftl.program_sequence(id);
+        match plain.then(|| self.nand.store_mut().program_plain(page, sequence, slc)).flatten() {
+            Some(spare) => self.ftl.program_done(id, Some(spare), &mut self.out),
+            None => {
+                self.apply_write(done);
+                self.ftl.done(id, status, self.nand.store(), &mut self.out);
+            }
+        }
+        self.perform(now);
+    }
+
+    /// What a program or an erase did is done to the contents.
+    #[inline(never)]
+    fn apply_write(&mut self, done: Done) {
         let Done { id, status, kind } = done;
         let (page, slc) = self.nand.place_of(id);
         let store = self.nand.store_mut();

@@ -4,32 +4,20 @@ use serde_json::{Map, Value, json};
 use sha2::{Digest, Sha256};
 use workload::{Beyond, Replay};
 
-use crate::run::{Outcome, RunOptions, WarmUp};
+use crate::run::{RunOptions, WarmUp};
 use crate::system::System;
 
 /// The manifest of a run: the resolved system with the place and the basis of each value, the options, versions and
-/// content hashes. `named` is how the user named the system, `changes` what `--set` changed.
+/// content hashes. `named` is how the user named the system, `changes` what `--set` changed;
+/// `restored` says that the prepared drive was one that was kept.
 pub fn manifest(
     system: &System,
     named: &str,
     changes: &[String],
     workload: &str,
     options: &RunOptions,
-    outcome: &Outcome,
+    restored: bool,
 ) -> Value {
-    let settings: Map<String, Value> = system
-        .settings()
-        .iter()
-        .filter(|setting| setting.applies)
-        .map(|setting| {
-            let mut about = json!({ "value": setting.value.to_string() });
-            about["set_by"] = json!(setting.place.as_ref().map_or("default".to_owned(), ToString::to_string));
-            if let Some(basis) = &setting.basis {
-                about["basis"] = json!({ basis.kind(): basis.text() });
-            }
-            (setting.key.name.to_owned(), about)
-        })
-        .collect();
     let bytes = std::fs::read(workload).unwrap_or_default();
     let workload_hash: String = Sha256::digest(bytes).iter().map(|byte| format!("{byte:02x}")).collect();
     json!({
@@ -47,10 +35,25 @@ pub fn manifest(
             "wrap": options.beyond == Beyond::Wrap,
             "warm_up": warm_up(options.warm_up),
         },
-        "prepared_drive_restored": outcome.prepared.restored,
+        "prepared_drive_restored": restored,
         "title": system.title,
-        "settings": settings,
+        "settings": settings(system),
     })
+}
+
+/// Every value that applies, with its place and its basis.
+pub fn settings(system: &System) -> Map<String, Value> {
+    let applying = system.settings().iter().filter(|setting| setting.applies);
+    applying
+        .map(|setting| {
+            let mut about = json!({ "value": setting.value.to_string() });
+            about["set_by"] = json!(setting.place.as_ref().map_or("default".to_owned(), ToString::to_string));
+            if let Some(basis) = &setting.basis {
+                about["basis"] = json!({ basis.kind(): basis.text() });
+            }
+            (setting.key.name.to_owned(), about)
+        })
+        .collect()
 }
 
 /// As the user writes it.

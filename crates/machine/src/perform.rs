@@ -41,38 +41,41 @@ impl Machine {
         }
     }
 
-    #[inline(never)]
+    #[inline(always)]
     fn ask_read(&mut self, now: Time, op: ReadOp) {
-        self.nand.submit_read(now, op, &mut NandView(&mut self.world));
+        self.nand.submit_read(now, op, &mut NandView::<true>(&mut self.world));
     }
 
-    #[inline(never)]
+    #[inline(always)]
     fn ask_program(&mut self, now: Time, op: ProgramOp) {
-        self.nand.submit_program(now, op, &mut NandView(&mut self.world));
+        self.nand.submit_program(now, op, &mut NandView::<true>(&mut self.world));
     }
 
     #[inline(never)]
     fn ready(&mut self, now: Time, tag: Tag) {
-        self.front.ready(now, tag, &mut FrontView(&mut self.world));
+        self.front.ready(now, tag, &mut FrontView::<true>(&mut self.world));
     }
 
     #[inline(never)]
     fn complete(&mut self, now: Time, tag: Tag, status: Status) {
-        self.front.complete(now, tag, status, &mut FrontView(&mut self.world));
-        self.check_end(tag, status);
+        self.front.complete(now, tag, status, &mut FrontView::<true>(&mut self.world));
+        if self.checker.is_some() {
+            self.check_end(tag, status);
+        }
     }
 
     /// The rare actions.
     #[inline(never)]
     pub(super) fn other_action(&mut self, now: Time, action: Action) {
         match action {
-            Action::Data { tag, bytes } => self.front.data(now, tag, bytes, &mut FrontView(&mut self.world)),
-            Action::Erase(op) => self.nand.submit_erase(now, op, &mut NandView(&mut self.world)),
+            Action::Data { tag, bytes } => self.front.data(now, tag, bytes, &mut FrontView::<true>(&mut self.world)),
+            Action::Erase(op) => self.nand.submit_erase(now, op, &mut NandView::<true>(&mut self.world)),
             Action::Retire(block) => self.nand.store_mut().mark_bad(block),
             Action::Barrier(id) => self.barriers.push(id),
-            Action::MapFetch { id, bytes, store } => {
-                self.front.host_memory(now, bytes, store, id.0, &mut FrontView(&mut self.world));
+            Action::HostMemory { id, bytes, store } => {
+                self.front.host_memory(now, bytes, store, id.0, &mut FrontView::<true>(&mut self.world));
             }
+            Action::HostMemoryReleased => self.front.host_memory_released(now),
             Action::Read(_) | Action::Program(_) | Action::Ready { .. } | Action::Complete { .. } => {
                 unreachable!("{action:?} is performed on the spot")
             }

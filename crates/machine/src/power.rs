@@ -47,6 +47,7 @@ impl Machine {
         }
         let (ftl, mount) = Ftl::mount(parts.ftl.clone(), self.nand.store(), streams)?;
         self.ftl = ftl;
+        self.enable_host_memory();
         Ok(PowerCut { mount, hold_up: now - cut, complete })
     }
 
@@ -68,9 +69,9 @@ impl Machine {
                 Some((now, event)) => {
                     // Nobody is there to see what host, link and front end would have done next.
                     if let Some(event) = event.of_flash() {
-                        if let Some(done) = self.nand.handle(now, event, &mut NandView(&mut self.world)) {
+                        if let Some(done) = self.nand.handle(now, event, &mut NandView::<true>(&mut self.world)) {
                             if done.kind != nand::Kind::Read {
-                                self.write_ended(done);
+                                self.apply_write(done);
                             }
                             // Data that the host asked for goes nowhere.
                             self.ftl.done(done.id, done.status, self.nand.store(), &mut self.out);
@@ -101,11 +102,14 @@ impl Machine {
             }
             for action in std::mem::take(&mut self.out.actions) {
                 match action {
-                    Action::Read(op) => self.nand.submit_read(now, op, &mut NandView(&mut self.world)),
-                    Action::Program(op) => self.nand.submit_program(now, op, &mut NandView(&mut self.world)),
+                    Action::Read(op) => self.nand.submit_read(now, op, &mut NandView::<true>(&mut self.world)),
+                    Action::Program(op) => self.nand.submit_program(now, op, &mut NandView::<true>(&mut self.world)),
                     Action::Erase(_) | Action::Retire(_) => self.other_action(now, action),
-                    Action::Barrier(id) | Action::MapFetch { id, .. } => answers.push(id),
-                    Action::Ready { .. } | Action::Data { .. } | Action::Complete { .. } => {}
+                    Action::Barrier(id) | Action::HostMemory { id, .. } => answers.push(id),
+                    Action::Ready { .. }
+                    | Action::Data { .. }
+                    | Action::Complete { .. }
+                    | Action::HostMemoryReleased => {}
                 }
             }
             if answers.is_empty() {

@@ -54,7 +54,7 @@ impl Machine {
         let mut tracks = self.queue_tracks.take().expect("the queues are watched");
         let end = loop {
             let Some(at) = self.next_event().filter(|at| *at <= until) else { break None };
-            let end = self.next_end(at, others);
+            let end = self.run::<true>(at, others);
             let timeline = self.world.timeline.as_deref_mut().expect("a timeline is kept");
             tracks.look(at, &self.front, &self.nand, timeline);
             if end.is_some() {

@@ -39,6 +39,8 @@ impl Direction {
     }
 }
 
+const DIRECTIONS: usize = Direction::ALL.len();
+
 /// Latencies of some requests: submission, completion, and both together (with the wait before submission).
 #[derive(Clone, Debug, Default)]
 pub struct Latencies {
@@ -85,58 +87,55 @@ impl Window {
 #[derive(Clone, Debug, Default)]
 struct Series {
     windows: Vec<Window>,
-    open: Option<Box<Open>>,
-}
-
-#[derive(Clone, Debug, Default)]
-struct Open {
-    ios: u64,
     bytes: u64,
     errors: u64,
     /// The total is left empty as long as it would be as the completion latencies: where no request has waited to be
-    /// submitted, and submission costs nothing.
+    /// submitted, and submission costs nothing. Requests whose submission took no time are not in its histogram.
     latencies: Latencies,
     apart: bool,
-    /// Requests whose submission took no time, and which are not in its histogram.
-    prompt: u64,
-}
-
-impl Open {
-    #[inline(always)]
-    fn record(&mut self, submission: Time, completion: Time, total: Time) {
-        let latencies = &mut self.latencies;
-        if total != completion && !self.apart {
-            self.apart = true;
-            latencies.total = latencies.completion.clone();
-        }
-        if submission == Time::ZERO {
-            self.prompt += 1;
-        } else {
-            latencies.submission.record(submission);
-        }
-        latencies.completion.record(completion);
-        if self.apart {
-            latencies.total.record(total);
-        }
-    }
+    /// When the first request was issued, of those that have ended, and when the last has ended.
+    first: Time,
+    last: Time,
 }
 
 impl Series {
+    #[inline(always)]
+    fn record(&mut self, io: &Ended) {
+        if io.issued < self.first {
+            self.first = io.issued;
+        }
+        self.last = io.at;
+        self.bytes += io.bytes;
+        let latencies = &mut self.latencies;
+        if io.due != io.submitted && !self.apart {
+            self.apart = true;
+            latencies.total = latencies.completion.clone();
+        }
+        if io.submitted != io.issued {
+            latencies.submission.record(io.submitted - io.issued);
+        }
+        latencies.completion.record(io.at - io.submitted);
+        if self.apart {
+            latencies.total.record(io.at - io.due);
+        }
+    }
+
     /// Ends the open window, which is number `index`.
     fn end(&mut self, index: usize) {
-        let Some(open) = &mut self.open else { return };
-        if open.ios == 0 {
+        let latencies = &mut self.latencies;
+        let ios = latencies.completion.count();
+        if ios == 0 {
             return;
         }
-        open.latencies.submission.record_zeros(std::mem::take(&mut open.prompt));
+        latencies.submission.record_zeros(ios - latencies.submission.count());
         self.windows.resize_with(index, Window::default);
         self.windows.push(Window {
-            ios: std::mem::take(&mut open.ios),
-            bytes: std::mem::take(&mut open.bytes),
-            errors: std::mem::take(&mut open.errors),
-            submission: open.latencies.submission.take(),
-            completion: open.latencies.completion.take(),
-            total: open.apart.then(|| open.latencies.total.take()),
+            ios,
+            bytes: std::mem::take(&mut self.bytes),
+            errors: std::mem::take(&mut self.errors),
+            submission: latencies.submission.take(),
+            completion: latencies.completion.take(),
+            total: self.apart.then(|| latencies.total.take()),
         });
     }
 }
@@ -169,20 +168,12 @@ pub struct Point {
     pub mean_ns: f64,
 }
 
-/// What a job did.
-#[derive(Default)]
-struct Job {
-    /// By direction.
-    series: [Series; 4],
-    /// First and last time at which anything was measured.
-    span: Option<(Time, Time)>,
-    /// How the first request that ended badly ended.
-    first_error: Option<Status>,
-}
-
 /// A run's recorder.
 pub struct Recorder {
-    jobs: Vec<Job>,
+    /// By job, and then by direction.
+    series: Vec<Series>,
+    /// How each job's first request that ended badly ended.
+    first_errors: Vec<Option<Status>>,
     window: Time,
     /// Number of the window that time is in, and when it ends.
     index: usize,
@@ -193,19 +184,11 @@ impl Recorder {
     /// A recorder for `jobs` jobs.
     pub fn new(jobs: usize) -> Recorder {
         Recorder {
-            jobs: (0..jobs).map(|_| Default::default()).collect(),
+            series: vec![Series { first: Time::MAX, ..Series::default() }; jobs * DIRECTIONS],
+            first_errors: vec![None; jobs],
             window: FIRST_WINDOW,
             index: 0,
             ends: FIRST_WINDOW,
-        }
-    }
-
-    /// A request of `job` is issued.
-    #[inline]
-    pub fn issued(&mut self, job: u16, at: Time) {
-        let span = &mut self.jobs[job as usize].span;
-        if span.is_none() {
-            *span = Some((at, at));
         }
     }
 
@@ -215,23 +198,17 @@ impl Recorder {
         if io.at >= self.ends {
             self.advance(io.at);
         }
-        let job = &mut self.jobs[io.job as usize];
-        if let Some((_, last)) = &mut job.span {
-            *last = io.at;
-        }
-        let open = job.series[Direction::of(io.op) as usize].open.get_or_insert_default();
+        let series = &mut self.series[io.job as usize * DIRECTIONS + Direction::of(io.op) as usize];
         if io.status != Status::Ok {
-            open.errors += 1;
-            job.first_error.get_or_insert(io.status);
+            series.errors += 1;
+            self.first_errors[io.job as usize].get_or_insert(io.status);
         }
-        open.ios += 1;
-        open.bytes += io.bytes;
-        open.record(io.submitted - io.issued, io.at - io.submitted, io.at - io.due);
+        series.record(io);
     }
 
     /// Nothing more comes: ends the last window. To be called before anything is asked.
     pub fn finish(&mut self) {
-        for series in self.jobs.iter_mut().flat_map(|job| &mut job.series) {
+        for series in &mut self.series {
             series.end(self.index);
         }
     }
@@ -245,7 +222,7 @@ impl Recorder {
                 self.ends += self.window;
                 continue;
             }
-            for series in self.jobs.iter_mut().flat_map(|job| &mut job.series) {
+            for series in &mut self.series {
                 let windows = std::mem::take(&mut series.windows);
                 let mut pairs = windows.into_iter();
                 while let Some(mut first) = pairs.next() {
@@ -291,17 +268,16 @@ impl Recorder {
     }
 
     fn points_of(&self, wanted: impl Fn(usize, usize) -> bool) -> Vec<Point> {
-        let used = self.jobs.iter().flat_map(|job| &job.series).map(|s| s.windows.len()).max().unwrap_or(0);
+        let used = self.series.iter().map(|s| s.windows.len()).max().unwrap_or(0);
         let mut points = Vec::with_capacity(used);
         for index in 0..used {
             let (mut ios, mut bytes, mut sum) = (0, 0, 0u128);
-            for (job, all) in self.jobs.iter().enumerate() {
-                for (direction, series) in all.series.iter().enumerate() {
-                    if let Some(window) = series.windows.get(index).filter(|_| wanted(job, direction)) {
-                        ios += window.ios;
-                        bytes += window.bytes;
-                        sum += window.total().sum_ps();
-                    }
+            for (number, series) in self.series.iter().enumerate() {
+                let (job, direction) = (number / DIRECTIONS, number % DIRECTIONS);
+                if let Some(window) = series.windows.get(index).filter(|_| wanted(job, direction)) {
+                    ios += window.ios;
+                    bytes += window.bytes;
+                    sum += window.total().sum_ps();
                 }
             }
             let mean_ns = if ios == 0 { 0.0 } else { sum as f64 / 1e3 / ios as f64 };
@@ -313,7 +289,9 @@ impl Recorder {
     /// What `job` did in `direction` after `from`, which is the end of a window or zero.
     pub fn totals(&self, job: usize, direction: Direction, from: Time) -> Totals {
         let mut totals = Totals::default();
-        for (index, window) in self.jobs[job].series[direction as usize].windows.iter().enumerate() {
+        let windows = &self.series[job * DIRECTIONS + direction as usize].windows;
+        let apart = windows.iter().any(|window| window.total.is_some());
+        for (index, window) in windows.iter().enumerate() {
             if self.window * (index as u64) < from {
                 continue;
             }
@@ -322,19 +300,27 @@ impl Recorder {
             totals.errors += window.errors;
             totals.latencies.submission.merge_compact(&window.submission);
             totals.latencies.completion.merge_compact(&window.completion);
-            totals.latencies.total.merge_compact(window.total());
+            if apart {
+                totals.latencies.total.merge_compact(window.total());
+            }
+        }
+        if !apart {
+            totals.latencies.total = totals.latencies.completion.clone();
         }
         totals
     }
 
     /// How the first request of `job` that ended badly ended, warm-up included.
     pub fn first_error(&self, job: usize) -> Option<Status> {
-        self.jobs[job].first_error
+        self.first_errors[job]
     }
 
     /// Time from `job`'s first request to its last end, what lies before `from` left out.
     pub fn runtime(&self, job: usize, from: Time) -> Time {
-        self.jobs[job].span.map_or(Time::ZERO, |(first, last)| last.saturating_sub(first.max(from)))
+        let series = &self.series[job * DIRECTIONS..][..DIRECTIONS];
+        let first = series.iter().map(|s| s.first).min().expect("a job has directions");
+        let last = series.iter().map(|s| s.last).max().expect("a job has directions");
+        last.saturating_sub(first.max(from))
     }
 }
 

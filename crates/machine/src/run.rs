@@ -114,8 +114,28 @@ pub struct Outcome {
     pub requests: u64,
 }
 
+/// What was measured of a run, whatever it ran on.
+#[derive(Clone, Copy)]
+pub struct Measured<'a> {
+    /// What was measured.
+    pub recorder: &'a Recorder,
+    /// The jobs, in the recorder's order.
+    pub jobs: &'a [JobInfo],
+    /// When the last request ended.
+    pub end: Time,
+    /// What is cut off the statistics, up to here.
+    pub warm_up: Time,
+}
+
+impl Outcome {
+    /// What was measured.
+    pub fn measured(&self) -> Measured<'_> {
+        Measured { recorder: &self.recorder, jobs: &self.jobs, end: self.end, warm_up: self.warm_up }
+    }
+}
+
 /// Requests between two calls of the watcher.
-const WATCH_EVERY: u64 = 1 << 14;
+pub(crate) const WATCH_EVERY: u64 = 1 << 14;
 
 /// Plays `workload` on the machine that `system` describes. `watch` is told how far it is, and says whether to go on.
 ///
@@ -188,10 +208,13 @@ impl<'a> Flight<'a> {
     fn fly(&mut self, watch: &mut dyn FnMut(Progress) -> bool) -> Result<(), RunError> {
         let mut watched = 0;
         loop {
-            while let Some(io) = self.player.next_plain(self.now) {
-                self.submit(&io);
+            let mut idle = Time::ZERO;
+            while idle == Time::ZERO
+                && let Some(io) = self.player.next_plain(self.now)
+            {
+                idle = self.submit(&io);
             }
-            let wake = if self.player.is_blocked() {
+            let wake = if idle == Time::MAX || self.player.is_blocked() {
                 Time::MAX
             } else {
                 match self.issue()? {
@@ -225,18 +248,18 @@ impl<'a> Flight<'a> {
     fn issue(&mut self) -> Result<Next, RunError> {
         loop {
             match self.player.next(self.now)? {
-                Next::Issue(io) => self.submit(&io),
+                Next::Issue(io) => _ = self.submit(&io),
                 other => return Ok(other),
             }
         }
     }
 
+    /// Returns until when the player submits nothing more, unless a request ends.
     #[inline(always)]
-    fn submit(&mut self, io: &Io) {
-        if io.measured {
-            self.recorder.issued(io.job, self.now);
-        }
-        self.machine.submit(self.now, io.id, io.job, io.request);
+    fn submit(&mut self, io: &Io) -> Time {
+        let idle = self.player.idle_until();
+        self.machine.submit_alone(self.now, idle, io.id, io.job, io.request);
+        idle
     }
 
     #[inline(never)]

@@ -7,7 +7,7 @@ use sim::{Histogram, Time};
 
 use crate::front::shared_buffer::Report;
 use crate::record::{Direction, Totals};
-use crate::run::Outcome;
+use crate::run::{Measured, Outcome};
 use crate::system::System;
 
 /// Percentiles that fio prints.
@@ -44,7 +44,7 @@ fn errno(status: Option<Status>) -> u32 {
 }
 
 /// Bytes a second of `job` in `direction`.
-fn bytes_s(outcome: &Outcome, job: usize, direction: Direction) -> f64 {
+fn bytes_s(outcome: Measured<'_>, job: usize, direction: Direction) -> f64 {
     let seconds = outcome.recorder.runtime(job, outcome.warm_up).secs_f64();
     let bytes = outcome.recorder.totals(job, direction, outcome.warm_up).bytes;
     if seconds > 0.0 { bytes as f64 / seconds } else { 0.0 }
@@ -90,9 +90,9 @@ fn direction(totals: &Totals, runtime: Time, group_bytes_s: f64, points: &[crate
     })
 }
 
-fn job(outcome: &Outcome, number: usize) -> Value {
+fn job(outcome: Measured<'_>, number: usize) -> Value {
     let info = &outcome.jobs[number];
-    let (recorder, from) = (&outcome.recorder, outcome.warm_up);
+    let (recorder, from) = (outcome.recorder, outcome.warm_up);
     let runtime = recorder.runtime(number, from);
     let of = |d: Direction| recorder.totals(number, d, from);
     let (read, write, trim, sync) =
@@ -209,6 +209,17 @@ fn inside(system: &System, outcome: &Outcome) -> Value {
     if let Some(report) = machine.front().shared_buffer(end, ecc.decoded_bytes, ecc.encoded_bytes) {
         all["shared_buffer"] = shared_buffer(&report, outcome, end);
     }
+    if ftl.uses_host_memory() {
+        all["host_memory"] = json!({
+            "bytes": machine.host_memory_bytes(),
+            "map_hits": stats.map_host_hits,
+            "data_hits": stats.host_memory_hits,
+            "loads": stats.host_memory_loads,
+            "load_bytes": stats.host_memory_load_bytes,
+            "stores": stats.host_memory_stores,
+            "store_bytes": stats.host_memory_store_bytes,
+        });
+    }
     if let Some(checker) = machine.checker() {
         all["payload"] = json!({ "sectors_checked": checker.checked, "sectors_contended": checker.contended });
     }
@@ -305,18 +316,23 @@ fn shared_buffer(report: &Report, outcome: &Outcome, end: Time) -> Value {
     })
 }
 
-fn part_of(busy: Time, end: Time) -> f64 {
+pub(crate) fn part_of(busy: Time, end: Time) -> f64 {
     if end == Time::ZERO { 0.0 } else { busy.secs_f64() / end.secs_f64() }
 }
 
 /// The summary of a run: the same bytes for the same system, workload and options.
 pub fn summary(system: &System, outcome: &Outcome) -> Value {
-    let jobs: Vec<Value> = (0..outcome.jobs.len()).map(|number| job(outcome, number)).collect();
+    whole(outcome.measured(), inside(system, outcome))
+}
+
+/// A summary of what was measured, with what only a simulator knows.
+pub(crate) fn whole(measured: Measured<'_>, inside: Value) -> Value {
+    let jobs: Vec<Value> = (0..measured.jobs.len()).map(|number| job(measured, number)).collect();
     json!({
         "fio version": concat!("nandram-", env!("CARGO_PKG_VERSION")),
         "global options": {},
         "jobs": jobs,
         "disk_util": [],
-        "nandram": inside(system, outcome),
+        "nandram": inside,
     })
 }

@@ -214,7 +214,6 @@ fn recorded(responses: &[f64]) -> Recorder {
     for (i, response) in (10..).zip(responses) {
         let (at, response) = (Time::from_us(100 * i + 50), Time::from_ns((response * 1e3) as u64));
         let issued = at - response;
-        recorder.issued(0, issued);
         let (op, bytes, status) = (Op::Read, 4096, Status::Ok);
         recorder.ended(&Ended { job: 0, op, bytes, status, due: issued, issued, submitted: issued, at });
     }

@@ -1,5 +1,6 @@
 //! Nothing is lost, by a whole machine: random histories of requests through host, link, controller and flash, with
-//! failures, and the power cut at any event, against an oracle of what may be read.
+//! failures, the power cut at any event, the controller reset and the host's memory that it uses lost, returned, or switched
+//! off and on, against an oracle of what may be read.
 
 #[path = "support/draw.rs"]
 mod draw;
@@ -26,6 +27,14 @@ fn history(seed: u64, plant: ftl::Plant) -> Counts {
         if rng.chance(0.2) {
             world.drain();
         }
+        // Where the host's memory is used, there is more to be lost.
+        let resets = if drawn.parts.ftl.host_memory.is_some() { 1 + rng.below(3) } else { u64::from(rng.chance(0.2)) };
+        for _ in 0..resets {
+            world.reset(rng.chance(0.4));
+            for _ in 0..rng.below(300) {
+                world.step(busy);
+            }
+        }
         world.power_cut(seed * 8 + life);
     }
     for _ in 0..200 {
@@ -48,6 +57,11 @@ fn describe(seed: u64) -> String {
     let drawn = draw(&mut Streams::new(seed).stream("test.machine"));
     let sets: Vec<String> = drawn.sets.iter().map(|(key, value)| format!("{key}={value}")).collect();
     sets.join(" ")
+}
+
+/// Some of the machines that are drawn have a host that lends memory: those of a PCIe link.
+fn host_lends() -> bool {
+    std::env::var("LINK").is_err() || std::env::var("LINK").is_ok_and(|link| link == "pcie")
 }
 
 /// `HISTORIES` of them, from number `HISTORY` on.
@@ -81,14 +95,21 @@ fn histories_of_whole_machines_lose_nothing() {
         sum.erases += counts.erases;
         sum.failures += counts.failures;
         sum.map_reads += counts.map_reads;
+        sum.losses += counts.losses;
+        sum.lost_units += counts.lost_units;
+        sum.found_entries += counts.found_entries;
+        sum.returns += counts.returns;
+        sum.switches += counts.switches;
         sum.events += counts.events;
     }
     println!("{sum:?}");
     // Histories in which nothing happens prove nothing.
     if count >= 500 {
         assert!(sum.busy_cuts * 2 > sum.cuts, "{sum:?}");
-        let each = [sum.torn_pages, sum.torn_blocks, sum.unreadable, sum.erases, sum.failures, sum.map_reads];
-        assert!(each.iter().all(|n| *n * 20 > count), "{sum:?}");
+        let flash = [sum.torn_pages, sum.torn_blocks, sum.unreadable, sum.erases, sum.failures, sum.map_reads];
+        assert!(flash.iter().all(|n| *n * 20 > count), "{sum:?}");
+        let host_memory = [sum.losses, sum.lost_units, sum.found_entries, sum.returns, sum.switches];
+        assert!(!host_lends() || host_memory.iter().all(|n| *n * 20 > count), "{sum:?}");
     }
 }
 
@@ -98,8 +119,12 @@ fn planted_bugs_are_caught() {
     let _alone = HOOK.lock();
     let quiet = std::panic::take_hook();
     std::panic::set_hook(Box::new(|_| {}));
-    let caught = [ftl::Plant::JournalSkipped, ftl::Plant::CopyNotRepointed]
-        .map(|plant| (0..300).find(|seed| std::panic::catch_unwind(|| history(*seed, plant)).is_err()));
+    let mut plants = vec![ftl::Plant::JournalSkipped, ftl::Plant::CopyNotRepointed];
+    plants.extend(host_lends().then_some(ftl::Plant::HostMapForgotten));
+    let caught: Vec<Option<u64>> = plants
+        .into_iter()
+        .map(|plant| (0..300).find(|seed| std::panic::catch_unwind(|| history(*seed, plant)).is_err()))
+        .collect();
     std::panic::set_hook(quiet);
     assert!(caught.iter().all(Option::is_some), "planted bugs went unnoticed in 300 histories: {caught:?}");
 }

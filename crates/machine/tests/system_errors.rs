@@ -125,12 +125,12 @@ const CASES: &[Case] = &[
     (
         &["[link]", r#"type = "pci""#],
         &[],
-        r#"bad.toml:2:8: link.type: found "pci", expected "pcie", "sata", "ufs", "ddr" or "shared-buffer"; the nearest is "pcie""#,
+        r#"bad.toml:2:8: link.type: found "pci", expected "pcie", "sata", "ufs", "ddr", "shared-buffer" or "onenand"; the nearest is "pcie""#,
     ),
     (
         &["[link]", "type = 4"],
         &[],
-        r#"bad.toml:2:8: link.type: found 4, expected "pcie", "sata", "ufs", "ddr" or "shared-buffer""#,
+        r#"bad.toml:2:8: link.type: found 4, expected "pcie", "sata", "ufs", "ddr", "shared-buffer" or "onenand""#,
     ),
     (&["[link]", "lanes = 3"], &[], "bad.toml:2:1: link.lanes is 3, expected 1, 2, 4, 8, 12, 16 or 32"),
     (
@@ -170,6 +170,36 @@ const CASES: &[Case] = &[
         r#"bad.toml:2:1: host.memory.refresh is "5us", expected at most half of host.memory.refresh_interval"#,
     ),
     (
+        &[r#"extends = "onenand-xip""#, "[ftl]", r#"unit = "4KiB""#],
+        &[],
+        r#"bad.toml:3:1: ftl.unit: set where link.type is "onenand", expected only where it is "pcie", "sata", "ufs", "ddr" or "shared-buffer""#,
+    ),
+    (
+        &[r#"extends = "onenand-xip""#, "[host]", "cores = 2"],
+        &[],
+        r#"bad.toml:3:1: host.cores: set where link.type is "onenand", expected only where it is "pcie", "sata", "ufs", "ddr" or "shared-buffer""#,
+    ),
+    (
+        &[r#"extends = "onenand-xip""#, "[host.sram]", r#"size = "1536B""#],
+        &[],
+        r#"bad.toml:3:1: host.sram.size is "1536B", expected a multiple of flash.page (1KiB)"#,
+    ),
+    (
+        &[r#"extends = "onenand-xip""#, "[host.paging]", r#"line = "24B""#],
+        &[],
+        r#"bad.toml:3:1: flash.page is "1KiB", expected a multiple of host.paging.line (24B)"#,
+    ),
+    (
+        &[r#"extends = "onenand-xip""#, "[host.paging]", r#"policy = "lru""#, "window = 8"],
+        &[],
+        r#"bad.toml:4:1: host.paging.window: set where host.paging.policy is "lru", expected only where it is "pm-xip""#,
+    ),
+    (
+        &["[host.sram]", r#"size = "8KiB""#],
+        &[],
+        r#"bad.toml:2:1: host.sram.size: set where link.type is "pcie", expected only where it is "onenand""#,
+    ),
+    (
         &["[link]", r#"bandwidth = "automatic""#],
         &[],
         r#"bad.toml:2:13: link.bandwidth: found "automatic", expected a bandwidth with its unit, such as "400MB/s", or "auto""#,
@@ -201,9 +231,9 @@ const CASES: &[Case] = &[
         r#"bad.toml:2:1: host.queue_depth is 64, expected 1 to 32 where link.type is "ufs""#,
     ),
     (
-        &["[link]", r#"type = "ufs""#, "[host.ufshci]", r#"aggregation_time = "50us""#],
+        &["[link]", r#"type = "ufs""#, "[host.ufshci]", r#"aggregation_time = "0us""#],
         &[],
-        r#"bad.toml:4:1: host.ufshci.aggregation_time is "50us", expected a multiple of 40us, not zero"#,
+        r#"bad.toml:4:1: host.ufshci.aggregation_time is "0s", expected more than 0s"#,
     ),
     (
         &["[link]", r#"type = "ufs""#, "[host]", "ufshci = { aggregation = 4 }", r#"completion = "polling""#],
@@ -216,9 +246,90 @@ const CASES: &[Case] = &[
         r#"bad.toml:4:5: device.utp.segment is "1kB", expected a multiple of 512B"#,
     ),
     (
-        &["[link]", r#"type = "ufs""#, "[ftl]", r#"map_cache = { place = "host" }"#],
+        &["[ftl]", r#"map_cache = { place = "host" }"#],
         &[],
-        r#"bad.toml:4:15: ftl.map_cache.place is "host", expected "sram" or "dram" where link.type is not "pcie""#,
+        r#"bad.toml:2:23: ftl.map_cache.place: found "host", expected "sram" or "dram"; the nearest is "sram""#,
+    ),
+    (
+        &["[link]", r#"type = "sata""#, "[device]", r#"hmb = { size = "64MiB" }"#],
+        &[],
+        r#"bad.toml:4:9: device.hmb.size: set where link.type is "sata", expected only where it is "pcie""#,
+    ),
+    (
+        &["[device]", r#"hmb = { size = "1MB" }"#],
+        &[],
+        r#"bad.toml:2:9: device.hmb.size is "1MB", expected a multiple of 4KiB"#,
+    ),
+    (
+        &["[device.hmb]", r#"size = "4MiB""#, r#"minimum = "8MiB""#],
+        &[],
+        r#"bad.toml:3:1: device.hmb.minimum is "8MiB", expected at most device.hmb.size (4MiB)"#,
+    ),
+    (
+        &["[device.hmb]", r#"size = "64MiB""#, r#"use = ["map"]"#],
+        &[],
+        r#"bad.toml:3:1: device.hmb.use has "map", but ftl.map_cache.size is "all", expected less: it is all in the controller"#,
+    ),
+    (
+        &["[device.hmb]", r#"use = ["map", "write-cache"]"#],
+        &[],
+        r#"bad.toml:2:7: device.hmb.use: found "write-cache", expected "map", "read-cache" or "write-buffer", or a list of them; the nearest is "read-cache""#,
+    ),
+    (
+        &["[device.hmb]", r#"use = ["map", "map"]"#],
+        &[],
+        r#"bad.toml:2:1: device.hmb.use is ["map", "map"], expected each use once"#,
+    ),
+    (
+        &["[device.hmb]", r#"unit = "12KiB""#],
+        &[],
+        r#"bad.toml:2:1: device.hmb.unit is "12KiB", expected ftl.unit (4KiB) times a power of two"#,
+    ),
+    (
+        &["[device.hmb]", r#"eviction = "random""#],
+        &[],
+        r#"bad.toml:2:12: device.hmb.eviction: found "random", expected "lru", "fifo" or "clock"; the nearest is "fifo""#,
+    ),
+    (&["[device.hmb]", r#"check = "65B""#], &[], r#"bad.toml:2:9: device.hmb.check: found "65B", expected 0B to 64B"#),
+    (
+        &["[device]", r#"read_cache = { size = "1MiB" }"#, r#"hmb = { size = "64MiB", use = "read-cache" }"#],
+        &[],
+        r#"bad.toml:3:25: device.hmb.use is "read-cache", but device.cache_sharing is "shared", expected "separate""#,
+    ),
+    (
+        &["[device]", "power_loss_protection = true", r#"hmb = { size = "64MiB", use = "write-buffer" }"#],
+        &[],
+        r#"bad.toml:3:25: device.hmb.use is "write-buffer", but device.power_loss_protection is true, expected false: the host's memory is not protected"#,
+    ),
+    (
+        &[
+            "[device]",
+            r#"hmb = { size = "8MiB", use = "write-buffer" }"#,
+            r#"write_cache = { mode = "write-through" }"#,
+        ],
+        &[],
+        r#"bad.toml:3:17: device.write_cache.mode is "write-through", expected "write-back" where device.hmb.use has "write-buffer""#,
+    ),
+    (
+        &[
+            "[device.hmb]",
+            r#"size = "8MiB""#,
+            r#"use = ["read-cache", "write-buffer"]"#,
+            "read_cache = 0.7",
+            "write_buffer = 0.4",
+        ],
+        &[],
+        r#"bad.toml:4:1: device.hmb.read_cache is 0.7 and device.hmb.write_buffer is 0.4, expected at most 1 together"#,
+    ),
+    (
+        &["[host]", r#"hmb = { contiguous = "5000B" }"#],
+        &[],
+        r#"bad.toml:2:9: host.hmb.contiguous is "5kB", expected a multiple of 4KiB"#,
+    ),
+    (
+        &[],
+        &[("device.hmb.sizes", "8MiB")],
+        r#"--set device.hmb.sizes=8MiB: unknown key "device.hmb.sizes", the nearest is "device.hmb.size""#,
     ),
     (
         &["[link]", r#"type = "shared-buffer""#, r#"data_buffer = "5000B""#],

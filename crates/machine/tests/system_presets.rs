@@ -21,6 +21,13 @@ fn the_presets_are_listed_with_their_titles() {
     sata-ssd-southbridge  PC of 2007: SLC drive on SATA 3 Gb/s behind North and South Bridge (Kim et al., 2009)
     ddrssd                PC of 2007: that SLC drive on a DDR2-800 port of the North Bridge (Kim et al., 2009)
     drambus               Storage on the DRAM bus: LPDDR3 shared buffer, 32 GB MLC (2015 prototype)
+    hmb-a                 DRAM-less NVMe TLC drive with Host Memory Buffer and a write buffer, 512 GB (SSD-A of the hmb paper)
+    hmb-b                 DRAM-less NVMe TLC drive with a Host Memory Buffer of 64 MiB, 256 GB (SSD-B of the hmb paper)
+    hmb-c                 DRAM-less NVMe TLC drive with Host Memory Buffer and SLC cache, 512 GB (SSD-C of the hmb paper)
+    hmb-d                 NVMe TLC drive with DRAM, 512 GB (SSD-D of the hmb paper)
+    hmb-e                 NVMe TLC drive with DRAM, 256 GB (SSD-E of the hmb paper)
+    hmb-f                 Eight-channel NVMe MLC drive with DRAM, 512 GB (SSD-F of the hmb paper)
+    onenand-xip           OneNAND with two buffers that code is paged from or executed in (Joo et al., 2006)
     ");
 }
 
@@ -89,6 +96,8 @@ fn presets_have_the_capacity_they_are_sold_with() {
     assert_eq!(of("mqsim-default"), of("mqsim-ideal-map"));
     assert_eq!(of("ufs2"), (1 << 36, 64_000_000_000, 0.074));
     assert_eq!(of("drambus"), (1 << 35, 32_000_000_000, 0.074));
+    assert_eq!(of("hmb-a"), (550_024_249_344, 512_110_190_592, 0.074));
+    assert_eq!(of("hmb-c"), of("hmb-a"));
     assert_eq!(load("nvme-client-tlc").slc_blocks, 15);
 }
 
@@ -97,16 +106,23 @@ fn presets_have_the_capacity_they_are_sold_with() {
 fn content_hashes_are_pinned() {
     let list: String = presets().iter().map(|(name, _)| format!("{name:22}{}\n", load(name).content_hash())).collect();
     assert_snapshot!(list, @r"
-    nvme-client-tlc       9996bfe95cdec8ec3475608807eb3cc1736daf65eb00ae205fce36b9377ee936
-    nvme-enterprise-tlc   a1bfc587c69e47fb3b7a153c36cf31641973c03cabbbcd697c649bdcf7c1c21c
+    nvme-client-tlc       f4ae650a85778968cedf877861ce37fee1d9eac26df2251b59d00d23d4a8c8cb
+    nvme-enterprise-tlc   4ebcb6078e5760828a7502f1a76ff80e4c1333d595375e884e1118aa6f958c82
     sata-mlc              e614e916f00627113a11af5a580965661a97d3280a685dd5403523213d3a9fb7
-    mqsim-ideal-map       3dce3512547f359cbde5965f2560546849273a965093cba05da1eef005e42421
-    mqsim-default         50afdae9d2cf933ac741db58999b9f5f7778c28026f2b6f36e69f03164ab71d4
-    ufs2                  72dc7257623480ee8ebece07380b01d86b9691a23e75c817fb69647c939baf61
-    ufs2-galaxy-s6        80dba22314dd607f5339d962e4dc8f6a32cdd5261f1e40365beec936580ab722
+    mqsim-ideal-map       f39b3512103bc91062dc5f558b00a9639c5e08963e23661cb1907382746bb55c
+    mqsim-default         8602d53a130649a787e31e45cc4ae882451634b6b2bd857cfe811993d5d07440
+    ufs2                  e2a629e7d3ebf1dc882dcea278b10b3f0aaa6d01d710a8f9d5f5007292317f69
+    ufs2-galaxy-s6        80038f7c9a1008475b4d4fa528b2d5573cf4a83cd3be1ccb47d0af8f4735828a
     sata-ssd-southbridge  c07d2f45a60a0cdfafde3e9c9a8673c9779c48b66e34f4b3216a894703013095
     ddrssd                ce246c4099339bc5026b7ee02634f9fab3c566a868fd4f6f910c98dda08ba8ac
     drambus               eff96ef2b3786f1c1f7c4637b50ee9f38ee193e23f8404100ee7fafb914f0c6b
+    hmb-a                 d8ab1815ffd200f04e19b9a07aaa3a77bf10a952f2c2c3b60b4efcc6c4bf061a
+    hmb-b                 52e2bce18d9a5f19e611d83baec81f753373b80d809700b7cd2faa1cf6811520
+    hmb-c                 7766de9376161d553a7571c7bd84a6f99b7ce85d53034da727b471219c01370f
+    hmb-d                 1bc26ce70e15ebbe5324801a0c9427304eebbbf32c0ec3d4d1e4a4a1abcd86d0
+    hmb-e                 e008a2830065660b14bdd5e30743bad278dae97437ca13ceb3825d8da370c7cc
+    hmb-f                 c8e26967d39b4d1af25f238660e6652197aaad03487b63726b8e871f47194b8a
+    onenand-xip           1065a90ae0a3765b7f63af656321d462b3fdd2b523e67adbd847fd2be69e7121
     ");
 }
 

@@ -73,8 +73,10 @@ pub struct EraseOp {
     pub class: Class,
 }
 
-/// What a translation layer wants done.
+/// What a translation layer wants done. It has a tag of its own, not one hidden in what it holds: it is told from
+/// others more often than it is moved.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
 pub enum Action {
     /// Read flash.
     Read(ReadOp),
@@ -86,8 +88,8 @@ pub enum Action {
     Retire(BlockAddr),
     /// Answer once all programs reported done so far are durable: at once on flash, after an fsync over a file.
     Barrier(OpId),
-    /// Fetch (or store) `bytes` of the map where the map's cache lives in the host's memory.
-    MapFetch {
+    /// Read (or `store`) so many `bytes` of the host's memory that the controller may use (NVMe: the Host Memory Buffer).
+    HostMemory {
         /// Answered with this.
         id: OpId,
         /// Bytes that cross the link.
@@ -95,6 +97,8 @@ pub enum Action {
         /// Towards the host's memory, else from it.
         store: bool,
     },
+    /// The host's memory holds nothing any more that the layer needs, as it was told to see to.
+    HostMemoryReleased,
     /// There is buffer space for the write `tag`: bring its data.
     Ready {
         /// The host command.

@@ -2,7 +2,7 @@
 
 use sim::Time;
 
-use crate::op::{NONE, Queue};
+use crate::op::{NONE, Op, Queue, REST};
 
 /// What the array of a die does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -85,6 +85,17 @@ impl Die {
     #[inline]
     pub(crate) fn is_at_rest(&self) -> bool {
         self.phase == Phase::Idle && self.out == NONE
+    }
+
+    /// The first operation of its queue leaves it, to be started.
+    #[inline(always)]
+    pub(crate) fn leave_queue(&mut self, op: &Op) {
+        self.queues[op.queue as usize].head = op.next;
+        if op.queue as usize == REST {
+            self.overtaken = 0;
+        } else {
+            self.overtaken += u32::from(self.queues[REST].head & self.suspended != NONE);
+        }
     }
 
     pub(crate) fn new(channel: u32) -> Die {

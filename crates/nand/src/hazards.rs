@@ -26,7 +26,8 @@ pub(crate) struct Hazards {
     age_s: u32,
 }
 
-const S: u64 = 1_000_000_000_000;
+/// A second in picoseconds.
+pub(crate) const SECOND: u64 = 1_000_000_000_000;
 
 impl Hazards {
     pub(crate) fn new(config: &Config, streams: &Streams, store: &Store) -> Hazards {
@@ -51,7 +52,7 @@ impl Hazards {
     /// The drive's age in seconds.
     #[inline]
     pub(crate) fn clock_s(&self, now: Time) -> u32 {
-        self.age_s.saturating_add((now.ps() / S) as u32)
+        self.age_s.saturating_add((now.ps() / SECOND) as u32)
     }
 
     /// How the read `op` will go, decided when its array is first read.

@@ -16,6 +16,7 @@ mod nand;
 mod op;
 mod power;
 mod schedule;
+mod start;
 mod steps;
 mod store;
 mod suspend;

@@ -36,6 +36,13 @@ pub enum Event {
     Decoded(OpId),
 }
 
+/// What stands where a queue of events holds none.
+impl Default for Event {
+    fn default() -> Event {
+        Event::Array(u16::MAX)
+    }
+}
+
 /// Which events follow one another in time.
 pub(crate) mod lane {
     pub const READ: u8 = 0;
@@ -56,6 +63,8 @@ pub struct Nand {
     pub(crate) store: Store,
     pub(crate) hazards: Hazards,
     pub(crate) log: Log,
+    /// The store's clock, which counts seconds, is right until then.
+    pub(crate) second_ends: Time,
     pub(crate) ecc: Engines,
     /// Energy of array reads, programs and erases; of a read only what its planes beyond the first took: the dies'
     /// reading times say the rest.
@@ -101,6 +110,7 @@ impl Nand {
             hazards: Hazards::new(config, streams, &store),
             store,
             log: Log::default(),
+            second_ends: Time::ZERO,
             ecc: Engines::new(&config.ecc),
             energy: [Energy::ZERO; 3],
             config: *config,
@@ -165,12 +175,7 @@ impl Nand {
             self.refuse(op.page, op.bytes);
         }
         let queue = self.tables.read_queues[op.class as usize];
-        let read = Op { bytes: op.bytes, ..Op::new(Kind::Read, op.page, planes, queue) };
-        if self.submit(now, op.id, read) {
-            self.start_read(now, op.page.die as usize, op.id.0, s);
-        } else {
-            self.enqueue_read(now, op.page.die as usize, op.id.0, queue as usize, s);
-        }
+        self.submit(now, op.id, Op { bytes: op.bytes, ..Op::new(Kind::Read, op.page, planes, queue) }, s);
     }
 
     /// Asks for a program.
@@ -183,18 +188,7 @@ impl Nand {
         if op.slc && op.page.page >= self.tables.slc_pages {
             self.refuse(op.page, 0);
         }
-        let program = Op { slc: op.slc, ..Op::new(Kind::Program, op.page, planes, REST as u8) };
-        if self.submit(now, op.id, program) {
-            self.start_alone(now, op.page.die as usize, op.id.0, s);
-        } else {
-            self.enqueue(now, op.page.die as usize, op.id.0, s);
-        }
-    }
-
-    /// Starts a program, which has found its die and its channel free.
-    #[inline(never)]
-    fn start_alone<S: Schedule<Event>>(&mut self, now: Time, die: usize, id: u32, s: &mut S) {
-        self.start_program(now, die, id, s);
+        self.submit(now, op.id, Op { slc: op.slc, ..Op::new(Kind::Program, op.page, planes, REST as u8) }, s);
     }
 
     /// Asks for an erase.
@@ -206,11 +200,7 @@ impl Nand {
         let media::BlockAddr { die, planes, block } = op.block;
         let page = PageAddr { die, planes, block, page: 0 };
         let planes = self.check(page);
-        if self.submit(now, op.id, Op::new(Kind::Erase, page, planes, REST as u8)) {
-            self.start_erase(now, die as usize, op.id.0, s);
-        } else {
-            self.enqueue(now, die as usize, op.id.0, s);
-        }
+        self.submit(now, op.id, Op::new(Kind::Erase, page, planes, REST as u8), s);
     }
 
     /// Asserts that there are such planes and such a block; returns how many planes.
@@ -238,15 +228,33 @@ impl Nand {
         )
     }
 
-    /// Takes an operation in. True if there is nothing else on its die and nobody before it on its channel: then it
-    /// starts at once, without waiting in any queue.
+    /// Takes an operation in. If there is nothing else on its die and nobody before it on its channel, it starts at once,
+    /// without waiting in any queue.
     #[inline(always)]
-    fn submit(&mut self, now: Time, id: OpId, op: Op) -> bool {
-        let d = &mut self.dies[op.die as usize];
+    fn submit<S: Schedule<Event>>(&mut self, now: Time, id: OpId, op: Op, s: &mut S) {
+        let (die, queue, kind) = (op.die as usize, op.queue as usize, op.kind);
+        *self.ops.place(id) = op;
+        let d = &mut self.dies[die];
         d.load += 1;
-        let alone = d.load == 1 && self.channels[d.channel as usize].is_free(now);
-        self.ops.put(id, op);
-        alone
+        if d.load == 1 && self.channels[d.channel as usize].is_free(now) {
+            return match kind {
+                Kind::Read => self.start_read(now, die, id.0, s),
+                _ => self.start_alone(now, die, id.0, kind, s),
+            };
+        }
+        d.queues[queue].push_back(&mut self.ops, id.0);
+        // A busy die goes on when what it does ends; reads that go first may cut that short.
+        if self.tables.overlaps || d.load == 1 || d.is_at_rest() {
+            self.go_on(now, die, id.0, s);
+        } else if queue != REST {
+            self.consider_suspension(now, die, s);
+        }
+    }
+
+    /// Starts a program or an erase, which has found its die and its channel free.
+    #[inline(never)]
+    fn start_alone<S: Schedule<Event>>(&mut self, now: Time, die: usize, id: u32, kind: Kind, s: &mut S) {
+        self.start(now, die, id, kind, s);
     }
 
     /// Where the operation `id` works, and whether in SLC mode; of one that ended, where it worked, until `id` is used

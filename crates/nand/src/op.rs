@@ -132,24 +132,22 @@ impl std::ops::IndexMut<u32> for Ops {
 }
 
 impl Ops {
+    /// The place of `id`, which is not under way.
     #[inline(always)]
-    pub(crate) fn put(&mut self, id: OpId, op: Op) {
-        match self.slots.get_mut(id.0 as usize) {
-            Some(slot) if !slot.active => *slot = op,
-            _ => self.put_far(id, op),
+    pub(crate) fn place(&mut self, id: OpId) -> &mut Op {
+        if id.0 as usize >= self.slots.len() {
+            self.grow(id);
         }
+        let slot = &mut self.slots[id.0 as usize];
+        assert!(!slot.active, "operation {} is still under way", id.0);
+        slot
     }
 
     #[cold]
     #[inline(never)]
-    fn put_far(&mut self, id: OpId, op: Op) {
+    fn grow(&mut self, id: OpId) {
         assert!(id.0 < 1 << 28, "operation ids are dense, found {}", id.0);
-        let index = id.0 as usize;
-        if index >= self.slots.len() {
-            self.slots.resize((index + 1).next_power_of_two().max(64), Op::IDLE);
-        }
-        assert!(!self.slots[index].active, "operation {} is still under way", id.0);
-        self.slots[index] = op;
+        self.slots.resize((id.0 as usize + 1).next_power_of_two().max(64), Op::IDLE);
     }
 
     pub(crate) fn forget_all(&mut self) {

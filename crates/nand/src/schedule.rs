@@ -8,19 +8,6 @@ use crate::nand::{Event, Nand, lane};
 use crate::op::{HOST, Kind, MAP, NONE, REST};
 
 impl Nand {
-    /// A read waits: mostly for a die that does something else.
-    #[inline(always)]
-    pub(crate) fn enqueue_read<S: Schedule<Event>>(&mut self, now: Time, die: usize, id: u32, queue: usize, s: &mut S) {
-        let d = &mut self.dies[die];
-        if d.load == 1 || d.is_at_rest() || self.tables.overlaps {
-            return self.enqueue(now, die, id, s);
-        }
-        d.queues[queue].push_back(&mut self.ops, id);
-        if queue != REST {
-            self.consider_suspension(now, die, s);
-        }
-    }
-
     /// The next of the reads of the host, where only such wait for the die: the usual case.
     #[inline(always)]
     fn next_read(d: &Die) -> Option<u32> {
@@ -54,21 +41,9 @@ impl Nand {
         self.grant(now, number, s);
     }
 
-    /// An operation waits for its die, or for its channel.
-    #[inline(always)]
-    pub(crate) fn enqueue<S: Schedule<Event>>(&mut self, now: Time, die: usize, id: u32, s: &mut S) {
-        let queue = self.ops[id].queue as usize;
-        let d = &mut self.dies[die];
-        d.queues[queue].push_back(&mut self.ops, id);
-        // A busy die goes on when what it does ends; reads that go first may cut that short.
-        if self.tables.overlaps || queue != REST || d.load == 1 || d.is_at_rest() {
-            self.go_on(now, die, id, s);
-        }
-    }
-
     /// An operation that waits now may start at once, or cut short what its die does.
     #[inline(never)]
-    fn go_on<S: Schedule<Event>>(&mut self, now: Time, die: usize, id: u32, s: &mut S) {
+    pub(crate) fn go_on<S: Schedule<Event>>(&mut self, now: Time, die: usize, id: u32, s: &mut S) {
         let (queue, kind) = (self.ops[id].queue as usize, self.ops[id].kind);
         let d = &self.dies[die];
         if d.load == 1 {
@@ -134,6 +109,35 @@ impl Nand {
     /// Starts what a die can start, or has it wait for its channel.
     #[inline(never)]
     pub(crate) fn advance<S: Schedule<Event>>(&mut self, now: Time, die: usize, s: &mut S) {
+        if self.tables.overlaps {
+            self.advance_overlapping(now, die, s);
+        } else if self.dies[die].is_at_rest() {
+            self.go_next(now, die, s);
+        }
+    }
+
+    /// As [`advance`](Self::advance), of a die that does one thing at a time and is at rest.
+    #[inline(always)]
+    pub(crate) fn go_next<S: Schedule<Event>>(&mut self, now: Time, die: usize, s: &mut S) {
+        let d = &self.dies[die];
+        debug_assert!(d.is_at_rest() && !self.tables.overlaps);
+        let id = self.turn(d);
+        if d.suspended != NONE && id == d.queues[REST].head {
+            // What is suspended comes before the rest.
+            self.resume(now, die, s);
+        } else if id != NONE {
+            if self.channels[d.channel as usize].is_free(now) {
+                self.start_first(now, die, id, s);
+            } else {
+                let list = if self.ops[id].kind == Kind::Program { DATA } else { COMMANDS };
+                self.wait(die, list, s);
+            }
+        }
+    }
+
+    /// As [`advance`](Self::advance), of a die that may start an operation while it is at another.
+    #[inline(never)]
+    fn advance_overlapping<S: Schedule<Event>>(&mut self, now: Time, die: usize, s: &mut S) {
         loop {
             let d = &self.dies[die];
             let Some(id) = self.pick(d) else {
@@ -147,29 +151,11 @@ impl Nand {
             if !self.channels[d.channel as usize].is_free(now) {
                 return self.wait(die, if kind == Kind::Program { DATA } else { COMMANDS }, s);
             }
-            self.start(now, die, id, s);
+            self.start_first(now, die, id, s);
             // Only another program may follow at once, into the cache register.
             if kind != Kind::Program || !self.tables.cache_program {
                 return;
             }
-        }
-    }
-
-    /// Starts the first operation of its queue on a die that can, with a channel that is free.
-    #[inline(always)]
-    fn start<S: Schedule<Event>>(&mut self, now: Time, die: usize, id: u32, s: &mut S) {
-        let (d, op) = (&mut self.dies[die], &self.ops[id]);
-        let queue = op.queue as usize;
-        d.queues[queue].head = op.next;
-        if queue == REST {
-            d.overtaken = 0;
-        } else {
-            d.overtaken += u32::from(d.queues[REST].head & d.suspended != NONE);
-        }
-        match op.kind {
-            Kind::Read => self.start_read(now, die, id, s),
-            Kind::Program => self.start_program(now, die, id, s),
-            Kind::Erase => self.start_erase(now, die, id, s),
         }
     }
 
@@ -231,7 +217,7 @@ impl Nand {
                     self.channels[number].enlist(&mut self.dies, die, DATA);
                     continue;
                 }
-                self.start(now, die as usize, id, s);
+                self.start_first(now, die as usize, id, s);
                 if self.tables.cache_program && self.pick(&self.dies[die as usize]).is_some() {
                     self.wait(die as usize, DATA, s);
                 }

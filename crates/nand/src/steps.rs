@@ -5,83 +5,13 @@ use sim::{Energy, Lane, Schedule, Time, Track};
 
 use crate::channel::Channel;
 use crate::die::Phase;
+use crate::hazards::SECOND;
 use crate::log::{Log, Step};
 use crate::nand::{Event, Nand, lane};
 use crate::op::{Done, Kind, NONE, Op};
 use crate::tables::Tables;
 
 impl Nand {
-    /// Starts a read on a die that can, with a channel that is free.
-    #[inline(always)]
-    pub(crate) fn start_read<S: Schedule<Event>>(&mut self, now: Time, die: usize, id: u32, s: &mut S) {
-        if self.hazards.reads | self.store.has_torn() {
-            self.face_read(now, id);
-        }
-        let Nand { tables, ops, dies, channels, store, log, .. } = self;
-        let (op, d) = (&ops[id], &mut dies[die]);
-        let slc = store.has_slc() && store.is_slc(tables.block_of(op));
-        let kind = tables.page_type(op.page, slc);
-        let begin = now + tables.read_command * u64::from(op.plane_count);
-        let end = begin + tables.read(kind);
-        (d.array, d.phase, d.begin, d.end) = (id, Phase::Busy, begin, end);
-        channels[d.channel as usize].take(now, begin);
-        s.at(Lane(lane::READ + kind as u8), end, Event::Array(die as u16));
-        s.span(Track(d.channel), "command", now, begin);
-        log.note(id, op, Step::Command, now, begin);
-    }
-
-    #[cold]
-    #[inline(never)]
-    fn face_read(&mut self, now: Time, id: u32) {
-        let op = &mut self.ops[id];
-        if !op.faced {
-            self.hazards.face_read(now, op, &mut self.store);
-        }
-    }
-
-    /// Starts an erase on a die that can, with a channel that is free.
-    #[inline]
-    pub(crate) fn start_erase<S: Schedule<Event>>(&mut self, now: Time, die: usize, id: u32, s: &mut S) {
-        let Nand { tables, ops, dies, channels, store, log, config, .. } = self;
-        let (op, d) = (&ops[id], &mut dies[die]);
-        let slc = store.has_slc() && store.is_slc(tables.block_of(op));
-        let begin = now + tables.erase_command * u64::from(op.plane_count);
-        let end = begin + if slc { config.timing.slc_erase } else { config.timing.erase };
-        (d.array, d.phase, d.begin, d.end) = (id, Phase::Busy, begin, end);
-        channels[d.channel as usize].take(now, begin);
-        s.at(Lane(lane::ERASE), end, Event::Array(die as u16));
-        s.span(Track(d.channel), "command", now, begin);
-        log.note(id, op, Step::Command, now, begin);
-    }
-
-    /// Starts a program with a channel that is free: into the array's register or, while the array works, into the
-    /// other.
-    #[inline(always)]
-    pub(crate) fn start_program<S: Schedule<Event>>(&mut self, now: Time, die: usize, id: u32, s: &mut S) {
-        let Nand { tables, ops, dies, channels, log, ecc, .. } = self;
-        let (op, d) = (&ops[id], &mut dies[die]);
-        let planes = u64::from(op.plane_count);
-        let data = tables.page_transfer * planes;
-        let mut begin = now + tables.program_command * planes + data;
-        if let Some(encoded) = ecc.encode(now, tables.page_bytes * planes) {
-            begin = begin.max(encoded);
-        }
-        let channel = &mut channels[d.channel as usize];
-        channel.take(now, begin);
-        channel.stats.data += data;
-        channel.stats.bytes_in += tables.page_bytes * planes;
-        if d.phase == Phase::Busy {
-            (d.input, d.input_ready) = (id, begin);
-        } else {
-            let kind = tables.page_type(op.page, op.slc);
-            let end = begin + tables.program(kind);
-            (d.array, d.phase, d.begin, d.end) = (id, Phase::Busy, begin, end);
-            s.at(Lane(lane::PROGRAM + kind as u8), end, Event::Array(die as u16));
-        }
-        s.span(Track(d.channel), "data in", now, begin);
-        log.note(id, op, Step::DataIn, now, begin);
-    }
-
     #[inline(always)]
     pub(crate) fn array_end<S: Schedule<Event>>(&mut self, now: Time, die: usize, s: &mut S) -> Option<Done> {
         let dies_at = self.channels.len() as u32;
@@ -139,32 +69,53 @@ impl Nand {
     /// The array of a die ends a program or an erase.
     #[inline(never)]
     fn write_end<S: Schedule<Event>>(&mut self, now: Time, die: usize, s: &mut S) -> Done {
-        let d = &mut self.dies[die];
+        let dies_at = self.channels.len() as u32;
+        let Nand { ops, dies, log, energy, config, .. } = self;
+        let d = &mut dies[die];
         let (id, begin, next) = (d.array, d.begin, d.input);
-        (d.array, d.phase) = (NONE, Phase::Idle);
-        d.overtaken = 0;
+        (d.array, d.phase, d.overtaken) = (NONE, Phase::Idle, 0);
         d.load -= 1;
         let waits = d.load != 0;
-        let kind = self.ops[id].kind;
-        if kind == Kind::Program {
+        let op = &mut ops[id];
+        op.active = false;
+        let (kind, span) = (op.kind, now - begin);
+        let power = if kind == Kind::Program {
             d.stats.programs += 1;
-            self.store.set_clock_s(self.hazards.clock_s(now));
+            d.stats.programming += span;
+            config.power.program_uw
         } else {
             d.stats.erases += 1;
+            d.stats.erasing += span;
+            config.power.erase_uw
+        };
+        energy[kind as usize] += Energy::of_power(power * u64::from(op.plane_count), span);
+        s.span(Track(dies_at + die as u32), kind.name(), begin, now);
+        log.note(id, op, Step::Array, begin, now);
+        if kind == Kind::Program && now >= self.second_ends {
+            self.set_clock(now);
         }
-        self.account(die, id, begin, now, s);
-        let op = &mut self.ops[id];
-        op.active = false;
-        let fails = self.hazards.writes && self.hazards.write_fails(op, &self.store);
+        let fails = self.hazards.writes && self.hazards.write_fails(&self.ops[id], &self.store);
         let status = if fails { Status::Failed } else { Status::Ok };
         if next != NONE {
             self.program_next(now, die, next, s);
         }
         if waits {
-            self.advance(now, die, s);
+            if self.tables.overlaps {
+                self.advance(now, die, s);
+            } else {
+                self.go_next(now, die, s);
+            }
             self.consider_suspension(now, die, s);
         }
         Done { id: OpId(id), status, kind }
+    }
+
+    /// Another second has begun.
+    #[cold]
+    #[inline(never)]
+    fn set_clock(&mut self, now: Time) {
+        self.store.set_clock_s(self.hazards.clock_s(now));
+        self.second_ends = Time::from_ps((now.ps() / SECOND + 1) * SECOND);
     }
 
     /// The program in the cache register goes into the array, once its data are there.

@@ -9,7 +9,7 @@ const HALF: usize = 1 << (LINEAR_BITS - 1);
 /// The bucket of `ns`.
 #[inline(always)]
 fn index_of(ns: u64) -> usize {
-    let shift = (63 - LINEAR_BITS + 1).saturating_sub((ns | 1).leading_zeros());
+    let shift = (63 - LINEAR_BITS + 1) - (ns | ((1 << LINEAR_BITS) - 1)).leading_zeros();
     shift as usize * HALF + (ns >> shift) as usize
 }
 
@@ -201,7 +201,8 @@ impl Histogram {
 /// The samples of a histogram in a few kilobytes: only the buckets that have any.
 #[derive(Clone, Debug, Default)]
 pub struct Compact {
-    buckets: Vec<(u64, u64)>,
+    /// Numbers of buckets, ascending, and how many samples are in each.
+    buckets: Vec<(usize, u64)>,
     sum_ps: u128,
     sum_squares_ns: f64,
     min: Time,
@@ -220,12 +221,12 @@ impl Compact {
         self.sum_squares_ns += other.sum_squares_ns;
         let mut merged = Vec::with_capacity(self.buckets.len() + other.buckets.len());
         let mut theirs = other.buckets.iter().copied().peekable();
-        for (value, mut count) in self.buckets.drain(..) {
-            while let Some(bucket) = theirs.next_if(|(other, _)| *other < value) {
+        for (index, mut count) in self.buckets.drain(..) {
+            while let Some(bucket) = theirs.next_if(|(other, _)| *other < index) {
                 merged.push(bucket);
             }
-            count += theirs.next_if(|(other, _)| *other == value).map_or(0, |(_, count)| count);
-            merged.push((value, count));
+            count += theirs.next_if(|(other, _)| *other == index).map_or(0, |(_, count)| count);
+            merged.push((index, count));
         }
         merged.extend(theirs);
         self.buckets = merged;
@@ -243,7 +244,7 @@ impl Histogram {
         if self.count == 0 {
             return Compact::default();
         }
-        let buckets = self.buckets().collect();
+        let buckets = self.counts().collect();
         for block in self.blocks.iter_mut().filter(|block| block.used != 0) {
             *block = Block::EMPTY;
         }
@@ -256,8 +257,8 @@ impl Histogram {
 
     /// Adds all samples of `compact`.
     pub fn merge_compact(&mut self, compact: &Compact) {
-        for (value, count) in &compact.buckets {
-            self.add(index_of(*value), *count);
+        for (index, count) in &compact.buckets {
+            self.add(*index, *count);
             self.count += count;
         }
         if !compact.buckets.is_empty() {

@@ -41,7 +41,7 @@ pub trait Schedule<E> {
 
 /// When an event comes; and its sequence number, by which ties in time go, above the lane that it waits in (the low
 /// byte).
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
 struct Key {
     time: u64,
     order: u64,
@@ -63,22 +63,19 @@ const ASTRAY: usize = LANES - 1;
 /// Places of a lane, one of which stays free: so many that a byte counts them.
 const PLACES: usize = 256;
 
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Default)]
 struct Entry<E> {
     key: Key,
-    /// None where nothing was put yet.
-    event: Option<E>,
+    event: E,
 }
 
-impl<E> Entry<E> {
-    const NOTHING: Entry<E> = Entry { key: Key::NEVER, event: None };
-}
-
-/// Where the entries of a lane begin and end in its ring.
-#[derive(Clone, Copy, Default)]
-struct Cursor {
+/// The entries of a lane in a ring.
+#[derive(Clone, Copy)]
+struct Ring<E> {
+    entries: [Entry<E>; PLACES],
     /// Time of the last entry put: in the past, if the lane is empty.
     last: u64,
+    /// Where they begin and end.
     head: u8,
     tail: u8,
 }
@@ -90,15 +87,14 @@ type Heads = [Key; 256];
 ///
 /// The sizes are powers of two and fixed, so that no index needs a check.
 pub struct EventQueue<E> {
-    /// What comes before all else, if it was so when it was pushed.
+    /// What comes before all else, if it was so when it was pushed; else its key is behind all.
     soon: Entry<E>,
     /// The first of the keys of each lane that holds anything, and of the heap.
     first: Key,
     /// The others in descending order, before them one that is behind all; and how many they are.
     heads: Heads,
     others: u8,
-    cursors: [Cursor; LANES],
-    rings: Box<[[Entry<E>; PLACES]; LANES]>,
+    lanes: Box<[Ring<E>; LANES]>,
     /// Entries out of their lane's order, or without a place there: a heap with the next first.
     astray: BinaryHeap<Astray<E>>,
     /// The sequence number of the next event to be pushed, above a byte of zeros.
@@ -126,27 +122,26 @@ impl<E> Ord for Astray<E> {
     }
 }
 
-/// Empty rings, made where they stay: they are large.
-fn rings<E: Copy>() -> Box<[[Entry<E>; PLACES]; LANES]> {
-    let ring = [Entry::NOTHING; PLACES];
-    let Ok(rings) = vec![ring; LANES].into_boxed_slice().try_into() else { unreachable!("{LANES} rings") };
-    rings
+/// Empty lanes, made where they stay: they are large.
+fn lanes<E: Copy + Default>() -> Box<[Ring<E>; LANES]> {
+    let ring = Ring { entries: [Entry::default(); PLACES], last: 0, head: 0, tail: 0 };
+    let Ok(lanes) = vec![ring; LANES].into_boxed_slice().try_into() else { unreachable!("{LANES} lanes") };
+    lanes
 }
 
-impl<E: Copy> EventQueue<E> {
+impl<E: Copy + Default> EventQueue<E> {
     /// An empty queue at time zero with lanes 0 to `lanes - 1`.
     ///
     /// # Panics
     /// If there are more than 63 lanes.
-    pub fn new(lanes: usize) -> EventQueue<E> {
-        assert!(lanes <= ASTRAY, "{lanes} lanes, {ASTRAY} at most");
+    pub fn new(count: usize) -> EventQueue<E> {
+        assert!(count <= ASTRAY, "{count} lanes, {ASTRAY} at most");
         EventQueue {
-            soon: Entry::NOTHING,
+            soon: Entry { key: Key::NEVER, event: E::default() },
             first: Key::NEVER,
             heads: [Key::NEVER; 256],
             others: 0,
-            cursors: [Cursor::default(); LANES],
-            rings: rings(),
+            lanes: lanes(),
             astray: BinaryHeap::new(),
             order: 0,
             now: Time::ZERO,
@@ -161,8 +156,8 @@ impl<E: Copy> EventQueue<E> {
 
     /// How many events wait.
     pub fn len(&self) -> usize {
-        let lanes = self.cursors.iter().map(|c| c.tail.wrapping_sub(c.head) as usize).sum::<usize>();
-        lanes + self.astray.len() + usize::from(self.soon.event.is_some())
+        let lanes = self.lanes.iter().map(|lane| lane.tail.wrapping_sub(lane.head) as usize).sum::<usize>();
+        lanes + self.astray.len() + usize::from(self.soon.key != Key::NEVER)
     }
 
     /// True when no event waits.
@@ -173,7 +168,7 @@ impl<E: Copy> EventQueue<E> {
     /// When the next event comes.
     #[inline]
     pub fn next_time(&self) -> Option<Time> {
-        let next = if self.soon.event.is_some() { self.soon.key } else { self.first };
+        let next = if self.soon.key != Key::NEVER { self.soon.key } else { self.first };
         (next != Key::NEVER).then_some(Time::from_ps(next.time))
     }
 
@@ -187,44 +182,40 @@ impl<E: Copy> EventQueue<E> {
         let (number, time) = (lane.0 as usize % LANES, when.ps());
         let key = Key { time, order: self.order | number as u64 };
         self.order += 1 << 8;
-        let entry = Entry { key, event: Some(event) };
         if time < self.first.time && time < self.soon.key.time {
-            return self.push_soon(entry);
+            return self.push_soon(key, event);
         }
-        let cursor = &mut self.cursors[number];
-        let after = cursor.tail.wrapping_add(1);
-        if time < cursor.last || after == cursor.head {
-            return self.push_astray(entry);
+        let lane = &mut self.lanes[number];
+        let (tail, after) = (lane.tail, lane.tail.wrapping_add(1));
+        if time < lane.last || after == lane.head {
+            return self.push_astray(Entry { key, event });
         }
-        self.rings[number][cursor.tail as usize] = entry;
-        let alone = cursor.head == cursor.tail;
-        (cursor.tail, cursor.last) = (after, time);
-        if alone {
+        lane.entries[tail as usize] = Entry { key, event };
+        (lane.tail, lane.last) = (after, time);
+        if tail == lane.head {
             self.add_head(key);
         }
     }
 
     /// The event comes before all others: perhaps too early.
     #[inline(always)]
-    fn push_soon(&mut self, entry: Entry<E>) {
-        if entry.key.time < self.now.ps() {
-            self.refuse(Time::from_ps(entry.key.time));
+    fn push_soon(&mut self, key: Key, event: E) {
+        if key.time < self.now.ps() {
+            self.refuse(Time::from_ps(key.time));
         }
-        if self.soon.event.is_some() {
+        if self.soon.key.order != u64::MAX {
             self.push_astray(self.soon);
         }
-        self.soon = entry;
+        self.soon = Entry { key, event };
     }
 
     /// If an event at `when` would be the next: moves on to that time, as if it had been pushed and popped.
     ///
     /// # Panics
-    /// As [`push`](Self::push).
+    /// In debug builds, as [`push`](Self::push).
     #[inline(always)]
     pub fn skip_to(&mut self, when: Time) -> bool {
-        if when < self.now {
-            self.refuse(when);
-        }
+        debug_assert!(when >= self.now, "an event at {when}, before now ({})", self.now);
         let next = when.ps() < self.first.time && when.ps() < self.soon.key.time;
         if next {
             self.now = when;
@@ -281,7 +272,7 @@ impl<E: Copy> EventQueue<E> {
     /// Takes the next event, if it comes at `until` or before.
     #[inline(always)]
     pub fn pop_until(&mut self, until: Time) -> Option<(Time, E)> {
-        if self.soon.event.is_none() {
+        if self.soon.key.order == u64::MAX {
             let Key { time, order } = self.first;
             let now = Time::from_ps(time);
             if now > until {
@@ -290,25 +281,28 @@ impl<E: Copy> EventQueue<E> {
             let number = order as usize % LANES;
             if number != ASTRAY {
                 self.now = now;
-                let (cursor, ring) = (&mut self.cursors[number], &self.rings[number]);
-                let event = ring[cursor.head as usize].event?;
-                let head = cursor.head.wrapping_add(1);
-                cursor.head = head;
-                if head == cursor.tail {
+                let lane = &mut self.lanes[number];
+                let event = lane.entries[lane.head as usize].event;
+                let head = lane.head.wrapping_add(1);
+                lane.head = head;
+                if head == lane.tail {
                     self.drop_first();
                 } else {
-                    self.replace_first(ring[head as usize].key);
+                    let key = lane.entries[head as usize].key;
+                    self.replace_first(key);
                 }
                 return Some((now, event));
             }
-            self.find_astray();
+            if !self.find_astray() {
+                return None;
+            }
         }
-        let event = self.soon.event?;
-        let now = Time::from_ps(self.soon.key.time);
+        let Entry { key, event } = self.soon;
+        let now = Time::from_ps(key.time);
         if now > until {
             return None;
         }
-        self.soon = Entry { event: None, key: Key { time: u64::MAX, ..self.soon.key } };
+        self.soon.key = Key::NEVER;
         self.now = now;
         Some((now, event))
     }
@@ -335,17 +329,17 @@ impl<E: Copy> EventQueue<E> {
         self.astray.push(Astray(Entry { key, ..entry }));
     }
 
-    /// The heap's head, if there is one, comes before all else.
+    /// The heap's head comes before all else. False if there is none: what was found stands for an empty queue.
     #[cold]
     #[inline(never)]
-    fn find_astray(&mut self) {
-        // Nothing on the heap: what was found stands for an empty queue.
-        let Some(Astray(entry)) = self.astray.pop() else { return };
+    fn find_astray(&mut self) -> bool {
+        let Some(Astray(entry)) = self.astray.pop() else { return false };
         self.soon = entry;
         match self.astray.peek().map(|next| next.0.key) {
             Some(next) => self.replace_first(next),
             None => self.drop_first(),
         }
+        true
     }
 }
 

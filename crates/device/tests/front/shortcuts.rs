@@ -15,6 +15,46 @@ fn mean(asked: &[Asked], ends: &[Option<End>]) -> f64 {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(200))]
 
+    /// To go on at once with what comes next of all changes nothing: jobs of a read or a write at a time and of many, free
+    /// and costly hosts and controllers, interrupts and polls.
+    #[test]
+    fn to_look_ahead_changes_nothing(
+        gaps in prop::collection::vec((0u64..400, 0u16..3, 0u8..8), 1..150),
+        free: bool,
+        polls: bool,
+        spread in 0u64..30,
+    ) {
+        let mut config = plain();
+        (config.host.cores, config.host.queue_pairs) = (3, 2);
+        config.link = link::Config::Pcie(link::PcieConfig::default());
+        if polls {
+            config.host.completion = host::Completion::Polling { delay: ns(200) };
+        }
+        if free {
+            (config.host.submit, config.host.complete) = (Time::ZERO, Time::ZERO);
+            config.device.firmware.read = Time::ZERO;
+        }
+        let mut at = Time::ZERO;
+        let asked: Vec<Asked> = gaps
+            .into_iter()
+            .map(|(gap, job, op)| {
+                at += ns(gap * 20);
+                let op = if op == 0 { Op::Write } else { Op::Read };
+                (at, job, Request::new(op, 0, 4096 << (gap % 3)))
+            })
+            .collect();
+        let back = Back { latency: (Time::from_us(2), Time::from_us(2 + spread)), piece: 4096, failing: Some(50) };
+        let run = |ahead| {
+            let mut bench = Bench::new(&config, back.clone());
+            if ahead {
+                bench.looks_ahead();
+            }
+            bench.run(&asked);
+            (bench.ends, bench.commands)
+        };
+        prop_assert_eq!(run(true), run(false));
+    }
+
     /// On a link so fast that the order of packets matters by picoseconds only, shortcuts change no more: one job, reads
     /// and writes.
     #[test]

@@ -16,17 +16,28 @@ enum World {
     Program(u32),
 }
 
+impl Default for World {
+    fn default() -> World {
+        World::Program(0)
+    }
+}
+
 /// What was occupied when: a row of the timeline, a name, a stretch of time.
 pub type Spans = Vec<(u32, &'static str, Time, Time)>;
 
 struct Queue {
     events: EventQueue<World>,
     spans: Spans,
+    /// Whether it looks ahead.
+    ahead: bool,
 }
 
 impl Schedule<Event> for Queue {
     fn at(&mut self, lane: Lane, when: Time, event: Event) {
         self.events.push(lane, when, World::Front(event));
+    }
+    fn skip_to(&mut self, when: Time) -> bool {
+        self.ahead && self.events.skip_to(when)
     }
     fn span(&mut self, track: Track, name: &'static str, from: Time, to: Time) {
         self.spans.push((track.0, name, from, to));
@@ -88,7 +99,7 @@ impl Bench {
         let events = EventQueue::new(Front::lanes() + 2);
         Bench {
             front: Front::new(config),
-            queue: Queue { events, spans: Vec::new() },
+            queue: Queue { events, spans: Vec::new(), ahead: false },
             back,
             rng: Streams::new(1).stream("back"),
             running: BTreeMap::new(),
@@ -102,6 +113,11 @@ impl Bench {
 
     pub fn now(&self) -> Time {
         self.queue.events.now()
+    }
+
+    /// From now on, what comes next of all is gone on with at once.
+    pub fn looks_ahead(&mut self) {
+        self.queue.ahead = true;
     }
 
     pub fn spans(&self) -> &Spans {
@@ -146,7 +162,9 @@ impl Bench {
                 }
                 World::Program(io) => {
                     let (_, job, request) = self.asked[io as usize];
-                    self.front.submit(now, io, job, request, &mut self.queue);
+                    if let Some((tag, at)) = self.front.submit(now, io, job, &request, &mut self.queue) {
+                        self.output(at, Output::Command { tag, io, request });
+                    }
                 }
                 World::Back(tag) => self.step(now, tag),
             }
@@ -172,6 +190,7 @@ impl Bench {
             }
             Output::Arrived { tag } => self.back(tag),
             Output::HostMemory { id } => self.host_memory.push((now, id)),
+            Output::HostMemorySwitched(_) => unreachable!("nobody switches it"),
             Output::Emptied { .. } => unreachable!("no payload is kept"),
             Output::Completed { io, status, submitted } => {
                 assert!(submitted <= now, "request {io} ends at {now}, before its doorbell at {submitted}");
@@ -188,11 +207,16 @@ impl Bench {
         if reads && running.left > 0 && !running.fails {
             let bytes = running.left.min(self.back.piece);
             running.left -= bytes;
-            let more = running.left > 0;
-            self.front.data(now, tag, bytes as u32, &mut self.queue);
-            if more {
-                return self.back(tag);
+            if running.left == 0 {
+                self.running.remove(&tag.0);
+                let end = self.front.deliver(now, tag, bytes as u32, Status::Ok, &mut self.queue);
+                if let Some((host::Completed { io, status, submitted }, at)) = end {
+                    self.output(at, Output::Completed { io, status, submitted });
+                }
+                return;
             }
+            self.front.data(now, tag, bytes as u32, &mut self.queue);
+            return self.back(tag);
         }
         let status = if running.fails { Status::Uncorrectable } else { Status::Ok };
         self.running.remove(&tag.0);
@@ -220,6 +244,7 @@ pub const fn ns(n: u64) -> Time {
 pub fn plain() -> FrontConfig {
     FrontConfig {
         host: host::Config {
+            hmb: host::HmbConfig::default(),
             cores: 1,
             queue_pairs: 1,
             queue_depth: 64,

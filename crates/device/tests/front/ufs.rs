@@ -164,3 +164,23 @@ fn interrupts_wait_for_each_other() {
     assert_eq!(interrupts, 2);
     near(end, Time::from_ms(1) + plain + Time::from_us(80));
 }
+
+/// Caches that do not see the controller's accesses are maintained before a transfer, and after a read's, by the core.
+#[test]
+fn caches_are_maintained() {
+    let (seen, mut unseen) = (ufs(), ufs());
+    unseen.host.ufshci.invalidation_512kib = Time::from_us(512);
+    let more = |request: Request| {
+        let ends = [&seen, &unseen].map(|config| {
+            let mut bench = Bench::new(config, Back::constant(ns(50_000)));
+            bench.run(&[(Time::ZERO, 0, request)]);
+            bench.ends[0].expect("an end")
+        });
+        (ends[1].submitted - ends[0].submitted, ends[1].at - ends[0].at)
+    };
+    let us = |before, all| (Time::from_us(before), Time::from_us(all));
+    assert_eq!(more(Request::new(Op::Read, 0, 128 << 10)), us(128, 256));
+    assert_eq!(more(Request::new(Op::Write, 0, 128 << 10)), us(128, 128));
+    assert_eq!(more(Request::new(Op::Trim, 0, 128 << 10)), us(0, 0));
+    assert_eq!(more(Request::flush()), us(0, 0));
+}

@@ -63,6 +63,16 @@ impl Oracle {
         self.sectors[sector] = vec![Write { value, asked: now, acknowledged: Some(now), durable: true }];
     }
 
+    /// `value` was read after a reset of the controller, at which what was under way ended: from now on it is what is
+    /// there, but no more durable than it was. `now` and the number after it belong to this.
+    pub fn settle_volatile(&mut self, sector: usize, value: u64, now: u64) {
+        let history = &mut self.sectors[sector];
+        for write in history.iter_mut() {
+            write.acknowledged.get_or_insert(now);
+        }
+        history.push(Write { value, asked: now + 1, acknowledged: Some(now + 1), durable: false });
+    }
+
     pub fn history(&self, sector: usize) -> String {
         format!("{:?}", self.sectors[sector])
     }

@@ -54,6 +54,19 @@ pub struct World {
     pub lost_reads: u64,
     /// A read that this world makes for itself, and how it ended.
     probe: Option<Option<Status>>,
+    /// The host has asked for its memory and not got it yet.
+    releasing: bool,
+}
+
+/// What a read of the whole drive follows on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum After {
+    Nothing,
+    PowerCut,
+    /// Of the controller, with the host's memory lost or kept.
+    Reset {
+        kept: bool,
+    },
 }
 
 impl World {
@@ -63,7 +76,10 @@ impl World {
         for (die, plane, block) in bad {
             flash.info.entry((*die, *plane, *block)).or_default().bad = true;
         }
-        let (ftl, _) = Ftl::mount(config.clone(), &flash, &streams).expect("a configuration that works");
+        let (mut ftl, _) = Ftl::mount(config.clone(), &flash, &streams).expect("a configuration that works");
+        if config.host_memory.is_some() {
+            ftl.enable_host_memory();
+        }
         let unit_sectors = (config.geometry.unit_bytes / 512) as usize;
         let sectors = config.user_units as usize * unit_sectors;
         World {
@@ -83,6 +99,7 @@ impl World {
             cuts: 0,
             lost_reads: 0,
             probe: None,
+            releasing: false,
             config,
         }
     }
@@ -98,12 +115,51 @@ impl World {
     /// One random step.
     pub fn step(&mut self, busy: f64) {
         self.clock += 1;
+        if self.config.host_memory.is_some() && self.rng.chance(0.005) {
+            self.switch_host_memory();
+        }
         if self.rng.unit() < busy && self.submit_random() {
             return;
         }
         if !self.end_one() {
             self.idle();
         }
+    }
+
+    /// The host takes its memory back, or lets the controller have it again.
+    fn switch_host_memory(&mut self) {
+        if self.ftl.uses_host_memory() {
+            self.releasing = true;
+            self.ftl.release_host_memory(&mut self.out);
+            self.perform();
+        } else if !self.releasing {
+            self.ftl.enable_host_memory();
+        }
+    }
+
+    /// The controller is reset; what was in the host's memory is there again afterwards, or gone.
+    pub fn reset(&mut self, kept: bool) {
+        self.clock += 1;
+        self.out = Actions::default();
+        let shared = self.queues.len() - 1;
+        self.queues[shared].clear();
+        self.commands.iter_mut().for_each(|c| *c = None);
+        // A controller that was giving it back when it was reset does not get it back as it was.
+        let (used, releasing) = (self.ftl.uses_host_memory(), self.releasing);
+        let kept = !releasing && (kept || !used);
+        for (buffer, ram) in (0..).zip(&mut self.ram) {
+            if !kept && self.ftl.is_away(buffer) {
+                ram.fill(u64::MAX);
+            }
+        }
+        self.ftl.controller_reset(kept, &self.flash);
+        self.releasing = false;
+        if used && !kept {
+            self.ftl.enable_host_memory();
+        }
+        self.ftl.resume(&mut self.out);
+        self.perform();
+        self.read_all(After::Reset { kept });
     }
 
     fn idle(&mut self) {
@@ -191,7 +247,10 @@ impl World {
                     Action::Program(op) => self.queues[op.page.die as usize].push(Pending::Program(op)),
                     Action::Erase(op) => self.queues[op.block.die as usize].push(Pending::Erase(op)),
                     Action::Retire(block) => self.flash.retire(block),
-                    Action::Barrier(id) | Action::MapFetch { id, .. } => self.queues[shared].push(Pending::Answer(id)),
+                    Action::Barrier(id) | Action::HostMemory { id, .. } => {
+                        self.queues[shared].push(Pending::Answer(id))
+                    }
+                    Action::HostMemoryReleased => self.releasing = false,
                     Action::Ready { tag } => self.queues[shared].push(Pending::Arrived(tag)),
                     Action::Data { .. } => {}
                     Action::Complete { tag, status } => self.completed(tag, status),
@@ -418,11 +477,15 @@ impl World {
             Ftl::mount(self.config.clone(), &self.flash, &Streams::new(self.clock)).expect("it mounted before");
         self.ftl = ftl;
         self.ftl.plant(self.plant);
-        self.read_all(true);
+        self.releasing = false;
+        if self.config.host_memory.is_some() {
+            self.ftl.enable_host_memory();
+        }
+        self.read_all(After::PowerCut);
     }
 
-    /// Reads the whole drive, and checks it; after a power cut, against what may have survived.
-    pub fn read_all(&mut self, after_cut: bool) {
+    /// Reads the whole drive, and checks it against what may have survived.
+    pub fn read_all(&mut self, after: After) {
         let all = self.sectors();
         let step = 4 * u64::from(self.config.geometry.unit_bytes) / SECTOR;
         let mut at = 0;
@@ -433,13 +496,22 @@ impl World {
                 let sector = at as usize + i;
                 match (status, value) {
                     (Status::Ok, Some(value)) => {
-                        if after_cut {
-                            assert!(
-                                self.forgiven[sector] || self.oracle.may_survive(sector, value),
-                                "after a power cut sector {sector} holds {value}, history {}",
-                                self.oracle.history(sector)
-                            );
-                            self.oracle.settle(sector, value, self.clock);
+                        let survives = match after {
+                            After::Nothing => true,
+                            After::Reset { kept: true } => {
+                                self.oracle.may_read(sector, value, self.clock, self.clock + 1)
+                            }
+                            After::PowerCut | After::Reset { kept: false } => self.oracle.may_survive(sector, value),
+                        };
+                        assert!(
+                            self.forgiven[sector] || survives,
+                            "after {after:?} sector {sector} holds {value}, history {}",
+                            self.oracle.history(sector)
+                        );
+                        match after {
+                            After::Nothing => {}
+                            After::PowerCut => self.oracle.settle(sector, value, self.clock),
+                            After::Reset { .. } => self.oracle.settle_volatile(sector, value, self.clock),
                         }
                         self.forgiven[sector] = false;
                     }
@@ -452,6 +524,7 @@ impl World {
             }
             at += sectors;
         }
+        self.clock += 2;
     }
 
     fn read_now(&mut self, at: u64, sectors: u64) -> (Vec<Option<u64>>, Status) {

@@ -5,6 +5,8 @@ use ::shared_buffer::{SECTOR, WORD};
 use media::Op;
 use sim::{Schedule, Time};
 
+use crate::caches::maintenance;
+
 use super::event::push;
 use super::mover::Chunk;
 use super::{Event, Issued, Memory, Said, SharedBuffer, Transfer};
@@ -59,9 +61,7 @@ impl SharedBuffer {
     }
 
     fn invalidation(&self, bytes: u64) -> Time {
-        const WHOLE: u128 = 512 << 10;
-        let ps = u128::from(self.config.invalidation_512kib.ps()) * u128::from(bytes);
-        Time::from_ps(ps.div_ceil(WHOLE) as u64)
+        maintenance(self.config.invalidation_512kib, bytes)
     }
 
     /// Byte of the region at which a part's data begin.

@@ -1,13 +1,14 @@
 //! NVMe over PCI Express.
 
 use device::{Completion, Ended};
-use host::{Delivery, Entry, Submission};
+use host::{AtOnce, Delivery, Entry, Submission};
 use link::pcie::SUBMISSION;
 use link::{Config, Direction, Pcie, Transfer};
 use media::{Request, Status, Tag};
 use sim::{Schedule, Time, Track};
 
-use super::{Busy, DOORBELL, Event, FrontConfig, MEMORY, Output, Tracks, busy, device_part, host_part, rows};
+use super::hmb::{HostMemory, Switched};
+use super::{Busy, DOORBELL, Event, FrontConfig, MEMORY, Output, STEP, Tracks, busy, device_part, host_part, rows};
 
 /// Driver, link and controller, the queues in the host's memory between them.
 #[derive(Clone, Debug)]
@@ -18,6 +19,7 @@ pub struct Nvme {
     tracks: Tracks,
     /// Doorbells on their way to the controller.
     ringing: u32,
+    pub(super) memory: HostMemory,
 }
 
 impl Nvme {
@@ -33,6 +35,7 @@ impl Nvme {
             tracks: Tracks::behind(&host.tracks()),
             host,
             ringing: 0,
+            memory: HostMemory::new(config.host.hmb, config.device.hmb, u64::from(config.device.host_page)),
         }
     }
 
@@ -70,23 +73,59 @@ impl Nvme {
         self.link.power_cut(now);
         self.device.power_cut(now);
         self.ringing = 0;
+        self.memory.power_cut();
         self.host.power_cut(now)
     }
 
-    #[inline(always)]
-    pub(super) fn submit(&mut self, now: Time, io: u32, job: u16, request: Request, s: &mut impl Schedule<Event>) {
-        let (queue, first) = self.host.submit(now, io, job, request, &mut host_part(s));
-        match first {
-            Some(submission) => self.hand_over(now, queue, submission, s),
-            None => self.issue(now, queue, s),
+    /// The controller is reset and set up again. Returns the requests that are gone, and whether the Host Memory Buffer
+    /// has what was in it.
+    pub(super) fn reset(&mut self, now: Time, keep: bool) -> (Vec<u32>, bool) {
+        let kept = self.memory.reset(keep);
+        self.link.power_cut(now);
+        self.device.power_cut(now);
+        self.ringing = 0;
+        (self.host.power_cut(now), kept)
+    }
+
+    /// The administrator switches the Host Memory Buffer. False if nothing comes of it.
+    pub(super) fn switch_host_memory(&mut self, now: Time, on: bool, s: &mut impl Schedule<Event>) -> bool {
+        let arrives = self.memory.switch(now, on, &mut self.link);
+        if let Some(at) = arrives {
+            s.at(STEP, at, Event::Step { step: 0, of: 0 });
         }
+        arrives.is_some()
+    }
+
+    /// The command that took the Host Memory Buffer back ends.
+    pub(super) fn host_memory_released(&mut self, now: Time) {
+        self.memory.released();
+        self.link.completion(now, now, true);
+    }
+
+    /// Returns the command, and when it is decoded, if nothing else happens before.
+    #[inline(always)]
+    pub(super) fn submit(
+        &mut self,
+        now: Time,
+        io: u32,
+        job: u16,
+        request: &Request,
+        s: &mut impl Schedule<Event>,
+    ) -> Option<(Tag, Time)> {
+        let (queue, first) = self.host.submit(now, io, job, request, &mut host_part(s));
+        let Some(submission) = first else {
+            self.issue(now, queue, s);
+            return None;
+        };
+        self.hand_over(now, queue, (submission.cid, submission.at, submission.prompt), request, true, s)
     }
 
     /// Hands over all commands that find a place in the queue.
     #[inline(never)]
     fn issue(&mut self, now: Time, queue: u16, s: &mut impl Schedule<Event>) {
         while let Some(submission) = self.host.issue(now, queue, &mut host_part(s)) {
-            self.hand_over(now, queue, submission, s);
+            let Submission { cid, at, prompt, request } = submission;
+            self.hand_over(now, queue, (cid, at, prompt), &request, false, s);
         }
     }
 
@@ -94,20 +133,38 @@ impl Nvme {
     ///
     /// A doorbell that nothing waits before is followed on the spot: the controller's room is taken now, and the fetch
     /// is timed by when the doorbell will be there. Otherwise it is an event of its own, and what comes after it too,
-    /// so that nothing overtakes.
+    /// so that nothing overtakes. Returns the command and when it is decoded, if it `looks_ahead` and nothing else
+    /// happens before.
     #[inline(always)]
-    fn hand_over(&mut self, now: Time, queue: u16, submission: Submission, s: &mut impl Schedule<Event>) {
-        let Submission { cid, at, prompt, request } = submission;
+    fn hand_over(
+        &mut self,
+        now: Time,
+        queue: u16,
+        (cid, at, prompt): (u16, Time, bool),
+        request: &Request,
+        looks_ahead: bool,
+        s: &mut impl Schedule<Event>,
+    ) -> Option<(Tag, Time)> {
         if self.ringing == 0 && self.device.at_once() {
-            let arrives = self.link.submission(now, at);
-            self.device.admit_one(queue, arrives, prompt, (cid, &request), &mut device_part(s, self.tracks));
-        } else {
-            self.announce(now, at, queue, cid, s);
+            let (arrives, command) = (self.link.submission(now, at), (cid, request));
+            let part = &mut device_part(s, self.tracks);
+            let (tag, at) = self.device.admit_one(queue, arrives, prompt, command, looks_ahead, part)?;
+            return Some((Tag(u32::from(tag)), at));
         }
+        self.announce(now, (queue, cid), at, request, s);
+        None
     }
 
     #[inline(never)]
-    fn announce(&mut self, now: Time, at: Time, queue: u16, cid: u16, s: &mut impl Schedule<Event>) {
+    fn announce(
+        &mut self,
+        now: Time,
+        (queue, cid): (u16, u16),
+        at: Time,
+        request: &Request,
+        s: &mut impl Schedule<Event>,
+    ) {
+        self.host.keep(queue, cid, *request);
         self.ringing += 1;
         s.at(DOORBELL, self.link.doorbell(now, at), Event::Doorbell { queue, cid });
     }
@@ -180,12 +237,7 @@ impl Nvme {
     #[inline(always)]
     pub fn ended(&mut self, now: Time, tag: u16, s: &mut impl Schedule<Event>) -> Option<(host::Completed, Time)> {
         self.device.ended();
-        let (event, done) = self.post(now, now, tag, s)?;
-        if s.skip_to(done) {
-            return Some((self.reaped(done, event, s)?, done));
-        }
-        self.host.reap_at(done, event, &mut host_part(s));
-        None
+        self.post(now, now, tag, true, s)
     }
 
     /// The steps that can often be foreseen.
@@ -208,6 +260,13 @@ impl Nvme {
                         self.device.listed(tag, at, &mut device_part(s, self.tracks));
                     }
                 }
+            }
+            Event::Step { .. } => {
+                let switched = self.memory.arrived();
+                if switched != Some(Switched::Releasing) {
+                    self.link.completion(now, now, true);
+                }
+                out.extend(switched.map(Output::HostMemorySwitched));
             }
             Event::Device(device::Event::Listed(tag)) => self.decode(now, tag, s, out),
             Event::Device(device::Event::Coalesced { queue, epoch }) => {
@@ -263,9 +322,17 @@ impl Nvme {
         }
     }
 
-    /// The last data of a read, and its end.
+    /// The last data of a read, and its end. Returns the request that has ended by that, and when, if nothing else
+    /// happens before.
     #[inline(always)]
-    pub(super) fn deliver(&mut self, now: Time, tag: Tag, bytes: u32, status: Status, s: &mut impl Schedule<Event>) {
+    pub(super) fn deliver(
+        &mut self,
+        now: Time,
+        tag: Tag,
+        bytes: u32,
+        status: Status,
+        s: &mut impl Schedule<Event>,
+    ) -> Option<(host::Completed, Time)> {
         let (tag, end) = if self.device.has_dram() {
             let (tag, sent) = self.send(now, tag, bytes, s);
             (tag, self.device.finish(now, tag, sent, status, &mut device_part(s, self.tracks)))
@@ -273,9 +340,15 @@ impl Nvme {
             let sent = self.transfer(now, Direction::ToHost, u64::from(bytes), s).sent;
             self.device.deliver(now, tag, bytes, sent, status, &mut device_part(s, self.tracks))
         };
-        if let Some(at) = end {
-            self.post_at_once(now, at, tag, s);
-        }
+        let now = if self.device.foresees_end(now, end) {
+            now
+        } else if s.skip_to(end) {
+            end
+        } else {
+            self.device.ends_at(tag, end, &mut device_part(s, self.tracks));
+            return None;
+        };
+        self.post(now, end, tag, true, s)
     }
 
     /// Moves a command's data and shows it on the timeline.
@@ -287,49 +360,55 @@ impl Nvme {
         })
     }
 
-    /// As [`post`](Self::post), and the end is an event.
+    /// As [`post`](Self::post), without a look ahead.
     #[inline(never)]
     fn post_at_once(&mut self, now: Time, at: Time, tag: u16, s: &mut impl Schedule<Event>) {
-        if let Some((event, done)) = self.post(now, at, tag, s) {
-            self.host.reap_at(done, event, &mut host_part(s));
-        }
+        self.post(now, at, tag, false, s);
     }
 
     /// At `at`, the controller writes a completion queue entry, behind it perhaps an interrupt, and has room for a
-    /// command. Returns when the driver will have processed it, if that is not yet an event.
+    /// command. Returns the request that has ended by that, and when, if it `looks_ahead` and the driver has processed the
+    /// completion before anything else happens.
     #[inline(always)]
-    fn post(&mut self, now: Time, at: Time, tag: u16, s: &mut impl Schedule<Event>) -> Option<(host::Event, Time)> {
+    fn post(
+        &mut self,
+        now: Time,
+        at: Time,
+        tag: u16,
+        looks_ahead: bool,
+        s: &mut impl Schedule<Event>,
+    ) -> Option<(host::Completed, Time)> {
         let ended = self.device.release(at, tag, &mut device_part(s, self.tracks));
         let arrives = self.link.completion(now, at, ended.interrupt);
-        let (queue, cid) = (ended.queue, ended.cid);
-        let mut done = None;
+        let fetches = self.device.waits();
+        let mut at_once = AtOnce::No;
         if self.device.posts_at_once() {
-            let command = (queue, cid, ended.sq_head);
-            done = self.host.complete_at_once(now, command, ended.status, arrives, &mut host_part(s));
+            let (command, ahead) = ((ended.queue, ended.cid), looks_ahead && !fetches);
+            at_once = self.host.complete_at_once(now, command, ended.status, arrives, ahead, &mut host_part(s));
         }
-        let mut end = None;
-        match done {
-            Some(done) => {
+        match at_once {
+            AtOnce::No => self.queue(now, ended, arrives, s),
+            AtOnce::Later => self.link.head(),
+            AtOnce::Reaped { at, ended: request, waits } => {
                 self.link.head();
-                end = Some((host::Event { queue, cid }, done));
+                if waits {
+                    self.issue(at, ended.queue, s);
+                }
+                return request.map(|request| (request, at));
             }
-            None => self.queue(now, ended, arrives, s),
         }
-        if self.device.waits() {
-            if let Some((event, done)) = end.take() {
-                self.host.reap_at(done, event, &mut host_part(s));
-            }
+        if fetches {
             self.fetch(now, s);
         }
-        end
+        None
     }
 
     /// The completion queue entry and the interrupt arrive.
     #[inline(never)]
     fn queue(&mut self, now: Time, ended: Ended, (visible, message): (Time, Time), s: &mut impl Schedule<Event>) {
         let (queue, interrupt) = (ended.queue, ended.interrupt.then_some(message));
-        let (index, Completion { cid, sq_head, phase, status }) = self.device.post(ended);
-        let entry = Entry { cid, sq_head, phase, status };
+        let (index, Completion { cid, phase, status, .. }) = self.device.post(ended);
+        let entry = Entry { cid, phase, status };
         let delivery = Delivery { queue, index, entry, visible, interrupt };
         let seen = self.host.completion(now, delivery, &mut host_part(s));
         self.seen(queue, seen);

@@ -3,10 +3,11 @@
 use media::{Geometry, SECTOR};
 use sim::Time;
 
-use super::device::Memory;
+use super::device::{CacheSharing, Memory};
 use super::error::SystemError;
 use super::flash::Cell;
 use super::ftl::MapPlace;
+use super::hmb;
 use super::host::{Chipset, Completion};
 use super::link::LinkType;
 use super::{System, Value};
@@ -16,16 +17,20 @@ const MAP_ENTRY: u64 = 4;
 
 /// Checks a system whose values have all been read, and fills in what follows from them.
 pub(super) fn check(system: &mut System) -> Result<(), SystemError> {
+    if system.link.kind == LinkType::OneNand {
+        return onenand(system);
+    }
     link(system)?;
     geometry(system)?;
     device(system)?;
+    hmb::check(system)?;
     capacity(system)?;
     memory(system)
 }
 
 impl System {
     /// The line that says that `keys` together do not work, at the place of the one that was set last.
-    fn conflict(&self, keys: &[&str], why: String) -> Result<(), SystemError> {
+    pub(super) fn conflict(&self, keys: &[&str], why: String) -> Result<(), SystemError> {
         let last = keys.iter().map(|key| self.setting(key)).rev().max_by_key(|setting| setting.layer);
         match last.and_then(|setting| setting.place.clone()) {
             Some(place) => Err(SystemError::Conflict { place, why }),
@@ -34,11 +39,11 @@ impl System {
     }
 
     /// `key is value`, as it was written.
-    fn is(&self, key: &str) -> String {
+    pub(super) fn is(&self, key: &str) -> String {
         format!("{key} is {}", self.setting(key).value)
     }
 
-    fn expect(&self, holds: bool, keys: &[&str], expected: &str) -> Result<(), SystemError> {
+    pub(super) fn expect(&self, holds: bool, keys: &[&str], expected: &str) -> Result<(), SystemError> {
         match holds {
             true => Ok(()),
             false => self.conflict(keys, format!("{}, expected {expected}", self.is(keys[0]))),
@@ -91,7 +96,7 @@ fn link(s: &System) -> Result<(), SystemError> {
         s.expect(s.host.ufshci.region.is_multiple_of(SECTOR), &["host.ufshci.region"], "a multiple of 512B")?;
         let time = s.host.ufshci.aggregation_time.ps();
         let key = "host.ufshci.aggregation_time";
-        s.expect(time > 0 && time.is_multiple_of(40_000_000), &[key], "a multiple of 40us, not zero")?;
+        s.expect(time > 0, &[key], "more than 0s")?;
         let (threshold, completion) = ("host.ufshci.aggregation", "host.completion");
         if s.host.ufshci.aggregation > 1 && s.host.completion == Completion::Polling {
             let why = format!("{}, but {}: there are no interrupts to aggregate", s.is(threshold), s.is(completion));
@@ -102,12 +107,6 @@ fn link(s: &System) -> Result<(), SystemError> {
         let (slots, tags) = ("host.queue_depth", "device.max_commands");
         let most = format!("at most {tags} ({}) where link.type is \"{}\"", s.device.max_commands, s.link.kind.word());
         s.expect(s.host.queue_depth <= s.device.max_commands, &[slots, tags], &most)?;
-        let place = &["ftl.map_cache.place", "link.type"];
-        s.expect(
-            s.ftl.map_cache.place != MapPlace::Host,
-            place,
-            "\"sram\" or \"dram\" where link.type is not \"pcie\"",
-        )?;
     }
     if s.link.kind == LinkType::SharedBuffer {
         shared_buffer(s)?;
@@ -216,14 +215,7 @@ fn geometry(s: &System) -> Result<(), SystemError> {
     let codeword = format!("fewer than the {bits} bits of flash.ecc.codeword");
     let (correctable, of) = ("flash.ecc.correctable", "flash.ecc.codeword");
     s.expect(u64::from(flash.ecc.correctable) < bits, &[correctable, of], &codeword)?;
-    let types = flash.cell.bits() as usize;
-    for (key, times) in [("flash.read", &flash.read), ("flash.program", &flash.program)] {
-        if times.len() != 1 && times.len() != types {
-            let cell = s.is("flash.cell");
-            let why = format!("{key} has {} times, expected 1 or {types} ({cell})", times.len());
-            return s.conflict(&[key, "flash.cell"], why);
-        }
-    }
+    times(s)?;
     if s.ftl.slc_cache.size > 0 && flash.cell == Cell::Slc {
         let why = format!("{}, but {}: all of it is SLC", s.is("ftl.slc_cache.size"), s.is("flash.cell"));
         return s.conflict(&["ftl.slc_cache.size", "flash.cell"], why);
@@ -234,6 +226,24 @@ fn geometry(s: &System) -> Result<(), SystemError> {
         let why = format!("{}, so that {program} units make a program, expected at most 64", s.is("ftl.unit"));
         return s.conflict(&["ftl.unit", "flash.page", "flash.planes", "ftl.multi_plane"], why);
     }
+    shape(s)
+}
+
+/// As many times as there are types of pages, or one.
+fn times(s: &System) -> Result<(), SystemError> {
+    let flash = &s.flash;
+    let types = flash.cell.bits() as usize;
+    for (key, times) in [("flash.read", &flash.read), ("flash.program", &flash.program)] {
+        if times.len() != 1 && times.len() != types {
+            let cell = s.is("flash.cell");
+            let why = format!("{key} has {} times, expected 1 or {types} ({cell})", times.len());
+            return s.conflict(&[key, "flash.cell"], why);
+        }
+    }
+    Ok(())
+}
+
+fn shape(s: &System) -> Result<(), SystemError> {
     let shape = ["flash.channels", "flash.chips", "flash.dies", "flash.planes", "flash.blocks", "flash.pages"];
     match s.geometry().fault() {
         Some(why) => s.conflict(&[&shape[..], &["flash.page", "ftl.unit"]].concat(), format!("flash: {why}")),
@@ -241,9 +251,28 @@ fn geometry(s: &System) -> Result<(), SystemError> {
     }
 }
 
+/// A OneNAND, and who pages from it.
+fn onenand(s: &mut System) -> Result<(), SystemError> {
+    times(s)?;
+    shape(s)?;
+    s.multiple("host.sram.size", s.host.sram.size, "flash.page", s.flash.page)?;
+    s.multiple("flash.page", s.flash.page, "host.paging.line", s.host.paging.line)?;
+    s.multiple("host.paging.line", s.host.paging.line, "link.width", s.link.width)?;
+    s.multiple("host.paging.line", s.host.paging.line, "host.sram.width", s.host.sram.width)?;
+    s.raw_bytes = u64::try_from(s.geometry().bytes()).expect("2^32 pages of 64 KiB fit");
+    s.user_bytes = s.raw_bytes;
+    Ok(())
+}
+
 impl System {
-    /// The flash as the translation layer sees it.
+    /// Written and read data have one pool of memory.
+    pub fn shares_cache(&self) -> bool {
+        self.device.cache_sharing == CacheSharing::Shared && self.device.read_cache.size > 0
+    }
+
+    /// The flash as the translation layer sees it; without one, in pages.
     pub fn geometry(&self) -> Geometry {
+        let unit = if self.link.kind == LinkType::OneNand { self.flash.page } else { self.ftl.unit };
         Geometry {
             channels: self.flash.channels,
             chips: self.flash.chips,
@@ -252,7 +281,7 @@ impl System {
             blocks: self.flash.blocks,
             pages: self.flash.pages,
             page_bytes: u32::try_from(self.flash.page).expect("a page is at most 64 KiB"),
-            unit_bytes: u32::try_from(self.ftl.unit).expect("a unit is at most 32 KiB"),
+            unit_bytes: u32::try_from(unit).expect("a unit is at most 64 KiB"),
         }
     }
 }

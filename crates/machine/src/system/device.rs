@@ -3,9 +3,11 @@
 use sim::Time;
 
 use super::key::{
-    BOOL, COUNT, ENERGY, FRACTION, FREQUENCY, Fallback, Kind, POWER, RATE, SIZE, TIME, assumed, by_assumed, by_given,
-    given, section, words,
+    BOOL, COUNT, ENERGY, FRACTION, FREQUENCY, Fallback, Kind, POWER, RATE, SIZE, Shape, TIME, assumed, by_assumed,
+    by_given, given, section, words,
 };
+
+use super::onenand::OneNand;
 
 words! {
     /// How the controller chooses the next submission queue (NVMe Base Specification, Command Arbitration).
@@ -44,6 +46,37 @@ words! {
         Streamed = "streamed",
         /// All of it through the only buffer: flash and interface take turns, and so do commands.
         Single = "single",
+    }
+}
+
+words! {
+    /// What a Host Memory Buffer is used for.
+    HmbUse {
+        /// A part of the cache of the map.
+        Map = "map",
+        /// Data that was read.
+        ReadCache = "read-cache",
+        /// Data on its way to flash.
+        WriteBuffer = "write-buffer",
+    }
+}
+
+impl super::key::FromValue for Vec<HmbUse> {
+    fn from_value(value: &super::value::Value) -> Option<Vec<HmbUse>> {
+        let super::value::Value::Words(words) = value else { return None };
+        words.iter().map(|word| HmbUse::from_value(&super::value::Value::Word(word))).collect()
+    }
+}
+
+words! {
+    /// Which unit of the map's cache makes way.
+    Eviction {
+        /// The least recently used.
+        Lru = "lru",
+        /// The one brought in first.
+        Fifo = "fifo",
+        /// The one brought in first that was not used since it was last passed over.
+        Clock = "clock",
     }
 }
 
@@ -108,10 +141,14 @@ section! {
 
         /// Interrupt coalescing (NVMe Feature 08h).
         table coalescing: Coalescing;
+        /// Memory that the host lends to the controller (NVMe Feature 0Dh).
+        table hmb: Hmb;
         /// Transfers of the UFS transport protocol.
         table utp: Utp;
         /// The controller behind a shared buffer.
         table emulated: Emulated;
+        /// The buffers of a OneNAND.
+        table onenand: OneNand;
         /// What the controller behind a shared buffer draws.
         table power: ControllerPower;
         /// What the firmware costs.
@@ -135,6 +172,52 @@ section! {
         "device.coalescing.time" time: Time = TIME.within(0.0, 25.5e9),
             given("0s", "NVMe Base Specification: the default of Feature 08h is none"),
             "Longest time that it waits, a multiple of 100us.",
+            when "link.type" is "pcie";
+    }
+}
+
+section! {
+    /// Memory that the host lends to the controller: the Host Memory Buffer (NVMe Feature 0Dh).
+    Hmb {
+        "device.hmb.size" size: u64 = SIZE,
+            assumed("0B", "drives with DRAM have no use for it"),
+            "What the controller prefers (HMPRE), a multiple of 4KiB; it gets at most host.hmb.limit. 0B: none.",
+            when "link.type" is "pcie";
+        "device.hmb.minimum" minimum: u64 = SIZE,
+            given("0B", "NVMe Base Specification: HMMIN is 0 where any size will do"),
+            "The least it can use (HMMIN), a multiple of 4KiB; at most device.hmb.size, where there is one.",
+            when "link.type" is "pcie";
+        "device.hmb.min_descriptor" min_descriptor: u64 = SIZE,
+            given("0B", "NVMe Base Specification: HMMINDS is 0 where any size will do"),
+            "The least contiguous piece of it that it can use (HMMINDS), a multiple of 4KiB.",
+            when "link.type" is "pcie";
+        "device.hmb.max_descriptors" max_descriptors: Option<u32> = COUNT.within(1.0, 65535.0).or("any"),
+            given("any", "NVMe Base Specification: HMMAXD is 0 where any number will do"),
+            "The most pieces of it that it can use (HMMAXD).",
+            when "link.type" is "pcie";
+        "device.hmb.use" uses: Vec<HmbUse> = Kind::new(Shape::Words(HmbUse::WORDS)),
+            assumed("map", "Kim and Kim, PLOS ONE 15(3), 2020: what three drives mainly use it for"),
+            "What it is used for: a part of the map's cache, of the read cache, of the write cache, or several.",
+            when "link.type" is "pcie";
+        "device.hmb.read_cache" read_cache: Option<f64> = FRACTION.or("equal"),
+            assumed("equal", "each use has as much as another"),
+            "Part of it that is the read cache's, where that is one of several uses.",
+            when "link.type" is "pcie";
+        "device.hmb.write_buffer" write_buffer: Option<f64> = FRACTION.or("equal"),
+            assumed("equal", "each use has as much as another"),
+            "Part of it that is the write cache's, where that is one of several uses. The map has what is left.",
+            when "link.type" is "pcie";
+        "device.hmb.unit" unit: Option<u64> = SIZE.least(512.0).or("auto"),
+            assumed("auto", "a page of the map, of ftl.unit, is what is read from flash at once"),
+            "What the map's cache makes room for at once, there and in the controller: ftl.unit times a power of two.",
+            when "link.type" is "pcie";
+        "device.hmb.eviction" eviction: Eviction = Kind::words(Eviction::WORDS),
+            assumed("lru", "what caches of maps are said to do (Gupta et al., DFTL, 2009)"),
+            "Which unit of the map's cache makes way, there and in the controller.",
+            when "link.type" is "pcie";
+        "device.hmb.check" check: u64 = SIZE.within(0.0, 64.0),
+            assumed("0B", "the link checks what crosses it, the host what is in its memory"),
+            "Check code that the controller keeps beside each 64 bytes of it.",
             when "link.type" is "pcie";
     }
 }

@@ -30,14 +30,12 @@ words! {
 }
 
 words! {
-    /// Where the cache of the map is.
+    /// Where the controller's cache of the map is; what device.hmb holds of it is in the host's memory.
     MapPlace {
         /// In the controller's SRAM.
         Sram = "sram",
         /// In the controller's DRAM.
         Dram = "dram",
-        /// In the host's memory, behind the link.
-        Host = "host",
     }
 }
 

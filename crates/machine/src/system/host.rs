@@ -6,6 +6,8 @@ use super::key::{
     BOOL, COUNT, Fallback, Kind, RATE, SIZE, Shape, TIME, assumed, by_assumed, by_given, given, section, words,
 };
 
+use super::onenand::{DemandPaging, Sram};
+
 const URING: &str = "a core of today does close to a million requests of 4 KiB a second through io_uring and nvme-pci";
 const AHCI_PATH: &str = "half of the 6.0 us that Intel gives for the path through AHCI (AnandTech, Testing SATA \
     Express, 2014)";
@@ -154,12 +156,32 @@ section! {
         table dmi: Dmi;
         /// The front-side bus.
         table fsb: Fsb;
+        /// Memory that the host lends to the controller (NVMe Feature 0Dh).
+        table hmb: HostHmb;
         /// What the host of a shared buffer moves data with.
         table mover: Mover;
         /// What an interrupt costs.
         table interrupt: Interrupt;
         /// Main memory, as the chipset's DMA sees it.
         table memory: Memory;
+        /// Demand paging.
+        table paging: DemandPaging;
+        /// On-chip SRAM.
+        table sram: Sram;
+    }
+}
+
+section! {
+    /// Memory that the host lends to an NVMe controller.
+    HostHmb {
+        "host.hmb.limit" limit: u64 = SIZE,
+            given("128MiB", "the default of the Linux NVMe driver (max_host_mem_size_mb)"),
+            "The most that the driver lends; 0B: nothing.",
+            when "link.type" is "pcie";
+        "host.hmb.contiguous" contiguous: u64 = SIZE.least(4096.0),
+            given("4MiB", "the largest order of Linux's page allocator, as long as memory is not fragmented"),
+            "The largest contiguous piece that memory has.",
+            when "link.type" is "pcie";
     }
 }
 
@@ -279,7 +301,11 @@ section! {
             when "link.type" is "ufs";
         "host.ufshci.aggregation_time" aggregation_time: Time = TIME.within(0.0, 1.02e10),
             given("80us", "Linux: INT_AGGR_DEF_TO, twice 40 us"),
-            "Longest time that it waits, a multiple of 40us.",
+            "Longest time that it waits: units of the controller's, 40us by the standard.",
+            when "link.type" is "ufs";
+        "host.ufshci.invalidation" invalidation: Time = TIME,
+            assumed("0us", "the caches see the controller's accesses"),
+            "CPU time to maintain 512 KiB of caches that do not, done for each command before its transfer, and for reads after it.",
             when "link.type" is "ufs";
     }
 }

@@ -3,8 +3,14 @@
 use sim::Time;
 
 use super::key::{
-    BOOL, COUNT, Fallback, Kind, RATE, SIZE, TIME, TRANSFERS, assumed, by_assumed, by_given, given, section, words,
+    BOOL, COUNT, Fallback, Kind, POWER, RATE, SIZE, TIME, TRANSFERS, assumed, by_assumed, by_given, given, section,
+    words,
 };
+
+const BURST: &str = "xip: Table 3, a line of 16 bytes in 220 ns is eight transfers and this; and so is a page of 1 KiB, with \
+    its writes to SRAM, in 12.86 us";
+const BURST_POWER: &str = "xip: Table 3, of the two powers with which a line (15.24 nJ) and a page (1056.21 nJ, its \
+    writes to SRAM at the power of reads) come to what is printed";
 
 words! {
     /// What the wires are, and with them the protocol and the driver.
@@ -19,6 +25,8 @@ words! {
         Ddr = "ddr",
         /// A shared buffer on the memory bus that looks like a DRAM, with queues of its own.
         SharedBuffer = "shared-buffer",
+        /// The bus of a OneNAND, whose buffers are read as memory is.
+        OneNand = "onenand",
     }
 }
 
@@ -144,13 +152,31 @@ section! {
             "The DMA Setup FIS of a write activates its first Data FIS (DMA Setup Auto-Activate).",
             when "link.type" is "sata";
         "link.rate" rate: u64 = TRANSFERS,
-            given("800MT/s", "JESD79-2: DDR2-800"),
-            "Transfers a second of a DDR port.",
-            when "link.type" is "ddr";
+            Fallback::By("link.type", &[
+                by_given("ddr", "800MT/s", "JESD79-2: DDR2-800"),
+                by_given("onenand", "50MT/s", "xip: 5.1, 50 MHz"),
+            ]),
+            "Transfers a second of a DDR port, or of a OneNAND's bus.",
+            when "link.type" is "ddr" | "onenand";
         "link.width" width: u64 = SIZE.within(1.0, 64.0),
-            given("8B", "a DIMM's 64 data bits"),
-            "Bytes of a transfer of a DDR port.",
-            when "link.type" is "ddr";
+            Fallback::By("link.type", &[
+                by_given("ddr", "8B", "a DIMM's 64 data bits"),
+                by_given("onenand", "2B", "KFG5616x1A: x16"),
+            ]),
+            "Bytes of a transfer of a DDR port, or of a OneNAND's bus.",
+            when "link.type" is "ddr" | "onenand";
+        "link.burst_latency" burst_latency: Time = TIME,
+            given("60ns", BURST),
+            "From the address to the first word of a burst from a OneNAND's buffer.",
+            when "link.type" is "onenand";
+        "link.latency_power" latency_power: u64 = POWER,
+            given("8.917mW", BURST_POWER),
+            "Power of a OneNAND's bus and buffer during a burst's latency.",
+            when "link.type" is "onenand";
+        "link.transfer_power" transfer_power: u64 = POWER,
+            given("91.906mW", BURST_POWER),
+            "Power of a OneNAND's bus and buffer while words are transferred.",
+            when "link.type" is "onenand";
         "link.burst_length" burst_length: u32 = COUNT.within(4.0, 8.0),
             given("8", "JESD79-2: 4 or 8"),
             "Transfers of a burst of a DDR port, 4 or 8: the unit in which its DMA moves data.",

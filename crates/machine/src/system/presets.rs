@@ -24,6 +24,13 @@ const FILES: &[(&str, &str)] = files![
     "sata-ssd-southbridge",
     "ddrssd",
     "drambus",
+    "hmb-a",
+    "hmb-b",
+    "hmb-c",
+    "hmb-d",
+    "hmb-e",
+    "hmb-f",
+    "onenand-xip",
 ];
 
 static TITLES: LazyLock<Vec<(&'static str, String)>> = LazyLock::new(|| {

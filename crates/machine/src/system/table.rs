@@ -11,6 +11,9 @@ use super::key::{Fallback, Key, TEXT, given};
 use super::link::Link;
 use super::nearest::nearest;
 
+/// Links of block storage: a OneNAND has neither driver nor controller nor translation layer.
+const STORAGE: &[&str] = &["pcie", "sata", "ufs", "ddr", "shared-buffer"];
+
 /// Row of the title, which influences no result.
 pub(super) const TITLE: usize = 0;
 
@@ -23,6 +26,12 @@ static KEYS: LazyLock<Vec<Key>> = LazyLock::new(|| {
     Device::keys(&mut keys);
     Flash::keys(&mut keys);
     Ftl::keys(&mut keys);
+    for key in &mut keys {
+        let of_storage = ["host.", "device.", "ftl."].iter().any(|table| key.name.starts_with(table));
+        if of_storage && key.when.is_none() {
+            key.when = Some(("link.type", STORAGE));
+        }
+    }
     keys
 });
 

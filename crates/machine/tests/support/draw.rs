@@ -120,10 +120,24 @@ fn draw_sets(rng: &mut Rng) -> (Vec<(&'static str, String)>, Preparation) {
             (sata, ufs, !sata && !ufs && rng.chance(0.4))
         }
     };
-    let place = if sata || ufs || shared { pick(rng, &["sram", "dram"]) } else { pick(rng, &["sram", "dram", "host"]) };
-    if rng.chance(0.4) {
+    let cached = rng.chance(0.4);
+    if cached {
         set("ftl.map_cache.size", format!("{}B", (2 * unit).max(4096)));
-        set("ftl.map_cache.place", place.to_owned());
+        set("ftl.map_cache.place", pick(rng, &["sram", "dram"]).to_owned());
+    }
+    if !(sata || ufs || shared) && rng.chance(0.8) {
+        // What does not go with the rest is drawn anew.
+        let size = pick(rng, &[8u64, 16, 64]) << 10;
+        set("device.hmb.size", format!("{size}B"));
+        let uses: &[&str] = if cached {
+            &[r#""map""#, r#"["map", "write-buffer"]"#, r#"["write-buffer", "read-cache", "map"]"#]
+        } else {
+            &[r#""write-buffer""#, r#""read-cache""#, r#"["read-cache", "write-buffer"]"#]
+        };
+        set("device.hmb.use", pick(rng, uses).to_owned());
+        set("device.hmb.unit", if rng.chance(0.5) { "auto".to_owned() } else { format!("{}B", 2 * unit) });
+        set("device.hmb.eviction", pick(rng, &["lru", "fifo", "clock"]).to_owned());
+        set("device.hmb.check", pick(rng, &["0B", "2B"]).to_owned());
     }
     let transfer = pick(rng, &[4u64, 8]) * unit.max(1024);
     set("host.max_transfer", format!("{transfer}B"));

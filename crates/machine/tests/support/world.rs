@@ -36,7 +36,25 @@ pub struct Counts {
     pub erases: u64,
     pub failures: u64,
     pub map_reads: u64,
+    /// Resets at which data or parts of the map were lost with the host's memory, and what was lost.
+    pub losses: u64,
+    pub lost_units: u64,
+    pub found_entries: u64,
+    /// Resets after which the host's memory was there as before.
+    pub returns: u64,
+    /// Times that the host's memory was switched on or off.
+    pub switches: u64,
     pub events: u64,
+}
+
+/// What a read of the whole drive follows on.
+#[derive(Clone, Copy, Debug)]
+enum After {
+    PowerCut,
+    /// Of the controller. `lost`: something in the host's memory was.
+    Reset {
+        lost: bool,
+    },
 }
 
 const OUTSTANDING: usize = 24;
@@ -94,6 +112,11 @@ impl World {
 
     /// Submits a random request, or lets the machine go on to its next event.
     pub fn step(&mut self, busy: f64) {
+        let on = self.machine.host_memory_bytes() == 0;
+        // It is mostly on.
+        if self.parts.ftl.host_memory.is_some() && self.rng.chance(if on { 0.01 } else { 0.001 }) {
+            self.counts.switches += u64::from(self.machine.switch_host_memory(self.machine.now(), on));
+        }
         let submit = self.rng.unit() < busy && self.submit_random();
         if !submit && !self.one_event() {
             self.submit_random();
@@ -266,7 +289,23 @@ impl World {
             self.counts.given_up += 1;
             self.forgiven.fill(true);
         }
-        self.read_all();
+        self.read_all(After::PowerCut);
+    }
+
+    /// The controller is reset now, and the host's memory is returned as it was or lost; then the whole drive is read.
+    pub fn reset(&mut self, keep: bool) {
+        self.clock += 1;
+        self.count();
+        let enabled = self.machine.ftl().uses_host_memory();
+        let loss = self.machine.reset_controller(keep);
+        let lost = loss != ftl::HostMemoryLoss::default();
+        self.counts.losses += u64::from(lost);
+        self.counts.lost_units += u64::from(loss.dirty_units);
+        self.counts.found_entries += u64::from(loss.entries);
+        self.counts.returns += u64::from(enabled && keep && !lost);
+        self.observe();
+        self.under.fill(None);
+        self.read_all(After::Reset { lost });
     }
 
     /// Adds what the translation layer counted in this life.
@@ -279,29 +318,38 @@ impl World {
     }
 
     /// Reads the whole drive, and checks what survived.
-    fn read_all(&mut self) {
+    fn read_all(&mut self, after: After) {
         let unit = u64::from(self.parts.nand.geometry.unit_bytes) / SECTOR;
         let all = self.sectors();
         let mut at = 0;
         while at < all {
             let sectors = (4 * unit).min(all - at);
-            self.read_back(at, sectors, unit);
+            self.read_back(at, sectors, unit, after);
             at += sectors;
         }
+        self.clock += 2;
     }
 
-    fn read_back(&mut self, at: u64, sectors: u64, unit: u64) {
+    fn read_back(&mut self, at: u64, sectors: u64, unit: u64, after: After) {
         let (status, stamps) = self.read_now(at, sectors);
         if status == Status::Ok {
             self.clock += 1;
             for (i, stamp) in stamps.into_iter().enumerate() {
                 let (sector, value) = (at as usize + i, stamp.expect("a read that ended well brought all its sectors"));
+                // A reset loses nothing but what was in the host's memory.
+                let survives = match after {
+                    After::Reset { lost: false } => self.oracle.may_read(sector, value, self.clock, self.clock + 1),
+                    After::PowerCut | After::Reset { lost: true } => self.oracle.may_survive(sector, value),
+                };
                 assert!(
-                    self.forgiven[sector] || self.oracle.may_survive(sector, value),
-                    "after a power cut sector {sector} holds {value}, history {}",
+                    self.forgiven[sector] || survives,
+                    "after {after:?} sector {sector} holds {value}, history {}",
                     self.oracle.history(sector)
                 );
-                self.oracle.settle(sector, value, self.clock);
+                match after {
+                    After::PowerCut => self.oracle.settle(sector, value, self.clock),
+                    After::Reset { .. } => self.oracle.settle_volatile(sector, value, self.clock),
+                }
                 self.forgiven[sector] = false;
             }
             return;
@@ -309,14 +357,14 @@ impl World {
         assert!(self.faulty_reads && status == Status::Uncorrectable, "sector {at}: {status:?}");
         if sectors > unit {
             for part in (at..at + sectors).step_by(unit as usize) {
-                self.read_back(part, unit, unit);
+                self.read_back(part, unit, unit, after);
             }
             return;
         }
         // One read may have been made to fail; what fails again and again is lost.
         for _ in 0..4 {
             if self.read_now(at, sectors).0 == Status::Ok {
-                return self.read_back(at, sectors, unit);
+                return self.read_back(at, sectors, unit, after);
             }
         }
         self.counts.unreadable += 1;

@@ -1,0 +1,327 @@
+//! The Host Memory Buffer of an NVMe controller: memory that the host lends it (NVM Express Base Specification 1.3,
+//! 5.21.1.13, Feature 0Dh, with the limits on descriptors of TP 4002).
+//!
+//! The controller says in Identify Controller what it would like; the host enables the buffer by Set Features, with a
+//! list of descriptors that says where it is, and takes it back by the same command. Before the controller completes a
+//! command that disables the buffer it fetches from there what it needs: the buffer is *releasing* until
+//! [`Hmb::released`]. A reset disables it at once.
+
+use std::fmt;
+
+/// The unit of HMPRE, HMMIN and HMMINDS in bytes.
+pub const UNIT: u64 = 4096;
+/// Bytes of an entry of the Host Memory Descriptor List.
+pub const DESCRIPTOR: u32 = 16;
+
+/// What Identify Controller says of it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Identify {
+    /// Host Memory Buffer Preferred Size, in units of 4 KiB; 0: the controller has no use for one.
+    pub hmpre: u32,
+    /// Host Memory Buffer Minimum Size, in units of 4 KiB; at most HMPRE.
+    pub hmmin: u32,
+    /// Host Memory Buffer Minimum Descriptor Entry Size, in units of 4 KiB; 0: any.
+    pub hmminds: u32,
+    /// Host Memory Maximum Descriptors Entries; 0: any number.
+    pub hmmaxd: u16,
+}
+
+/// An entry of the Host Memory Descriptor List.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Descriptor {
+    /// Buffer Address (BADD): of the host's memory, aligned to a memory page.
+    pub address: u64,
+    /// Buffer Size (BSIZE), in memory pages (CC.MPS).
+    pub pages: u32,
+}
+
+/// A Set Features command for Feature 0Dh.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SetFeatures {
+    /// Enable Host Memory (EHM, Dword 11 bit 0).
+    pub enable: bool,
+    /// Memory Return (MR, Dword 11 bit 1): it is the memory of before a reset, and what is in it is what was.
+    pub memory_return: bool,
+    /// Host Memory Buffer Size (HSIZE, Dword 12), in memory pages.
+    pub size: u32,
+    /// Host Memory Descriptor List Address (HMDLLA and HMDLUA, Dwords 13 and 14).
+    pub list: u64,
+    /// Host Memory Descriptor List Entry Count (HMDLEC, Dword 15).
+    pub entries: u32,
+}
+
+impl SetFeatures {
+    /// The command that disables it.
+    pub const DISABLE: SetFeatures = SetFeatures { enable: false, memory_return: false, size: 0, list: 0, entries: 0 };
+}
+
+/// Why a command is aborted, by its status code.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Refusal {
+    /// Invalid Field in Command (generic, 02h): which field, and why.
+    InvalidField(&'static str),
+    /// Command Sequence Error (generic, 0Ch): why.
+    CommandSequence(&'static str),
+}
+
+impl fmt::Display for Refusal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Refusal::InvalidField(why) => write!(f, "Invalid Field in Command: {why}"),
+            Refusal::CommandSequence(why) => write!(f, "Command Sequence Error: {why}"),
+        }
+    }
+}
+
+/// What a command comes to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Change {
+    /// The buffer may be used. `kept`: what was in it before the reset is there.
+    Enabled {
+        /// Memory was returned.
+        kept: bool,
+    },
+    /// What is needed of it is to be fetched; the command completes after [`Hmb::released`].
+    Releasing,
+    /// Nothing changes: it was disabled, and is to be.
+    Nothing,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum State {
+    Disabled,
+    Enabled,
+    Releasing,
+}
+
+/// A Host Memory Buffer, as its controller sees it.
+#[derive(Clone, Debug)]
+pub struct Hmb {
+    identify: Identify,
+    /// Bytes of a memory page.
+    page: u64,
+    state: State,
+    /// The command and the list that enabled it last, for a host that returns it.
+    last: Option<(SetFeatures, Vec<Descriptor>)>,
+    /// Bytes that can be used.
+    bytes: u64,
+}
+
+impl Hmb {
+    /// A controller that says `identify`, of a host with memory pages of `page` bytes; disabled, as after power on.
+    ///
+    /// # Panics
+    /// If the least size is more than the preferred one.
+    pub fn new(identify: Identify, page: u64) -> Hmb {
+        let Identify { hmpre, hmmin, .. } = identify;
+        assert!(hmmin <= hmpre, "HMMIN is {hmmin}, more than HMPRE, {hmpre}");
+        Hmb { identify, page, state: State::Disabled, last: None, bytes: 0 }
+    }
+
+    /// What the host reads.
+    pub fn identify(&self) -> Identify {
+        self.identify
+    }
+
+    /// True if the controller may use it.
+    pub fn is_enabled(&self) -> bool {
+        self.state == State::Enabled
+    }
+
+    /// Bytes that the controller can use, while it is enabled: those of descriptors that are not too small and not too
+    /// many.
+    pub fn bytes(&self) -> u64 {
+        if self.is_enabled() { self.bytes } else { 0 }
+    }
+
+    /// A command, and the list that it points to.
+    ///
+    /// # Errors
+    /// Why it is aborted; nothing has changed then. (That a size below HMMIN, an empty entry or a memory that is returned
+    /// and is another one are refused is assumed: the specification forbids them to the host and names no status.)
+    pub fn set_features(&mut self, command: SetFeatures, list: &[Descriptor]) -> Result<Change, Refusal> {
+        use Refusal::{CommandSequence, InvalidField};
+        if self.identify.hmpre == 0 {
+            return Err(InvalidField("FID: HMPRE is 0, the controller has no Host Memory Buffer"));
+        }
+        if !command.enable {
+            return match self.state {
+                State::Disabled => Ok(Change::Nothing),
+                State::Releasing => Err(CommandSequence("EHM: it is being disabled")),
+                State::Enabled => {
+                    self.state = State::Releasing;
+                    Ok(Change::Releasing)
+                }
+            };
+        }
+        if self.state != State::Disabled {
+            return Err(CommandSequence("EHM: it is enabled"));
+        }
+        let bytes = self.check(&command, list)?;
+        let kept = command.memory_return;
+        if kept {
+            let Some((last, descriptors)) = &self.last else {
+                return Err(InvalidField("MR: no memory was given before"));
+            };
+            let same = last.size == command.size && last.list == command.list && last.entries == command.entries;
+            if !same || descriptors != list {
+                return Err(InvalidField("MR: it is not the memory that was given before"));
+            }
+        }
+        self.bytes = bytes;
+        self.last = Some((SetFeatures { memory_return: false, ..command }, list.to_vec()));
+        self.state = State::Enabled;
+        Ok(Change::Enabled { kept })
+    }
+
+    /// Bytes of the usable entries, if the command's fields allow it.
+    fn check(&self, command: &SetFeatures, list: &[Descriptor]) -> Result<u64, Refusal> {
+        use Refusal::InvalidField;
+        if command.entries as usize != list.len() || list.is_empty() {
+            return Err(InvalidField("HMDLEC: no entries, or others than the list has"));
+        }
+        if !command.list.is_multiple_of(u64::from(DESCRIPTOR)) {
+            return Err(InvalidField("HMDLLA: not aligned to 16 bytes"));
+        }
+        if u64::from(command.size) * self.page < u64::from(self.identify.hmmin) * UNIT {
+            return Err(InvalidField("HSIZE: less than HMMIN"));
+        }
+        let mut pages = 0u64;
+        for entry in list {
+            if entry.pages == 0 || !entry.address.is_multiple_of(self.page) {
+                return Err(InvalidField("descriptor: empty, or not aligned to a memory page"));
+            }
+            pages += u64::from(entry.pages);
+        }
+        if pages != u64::from(command.size) {
+            return Err(InvalidField("HSIZE: not the sum of the descriptors"));
+        }
+        let most = if self.identify.hmmaxd == 0 { usize::MAX } else { usize::from(self.identify.hmmaxd) };
+        let least = u64::from(self.identify.hmminds) * UNIT;
+        let size = |entry: &Descriptor| u64::from(entry.pages) * self.page;
+        let bytes: u64 = list.iter().map(size).filter(|bytes| *bytes >= least).take(most).sum();
+        if bytes < u64::from(self.identify.hmmin) * UNIT || bytes == 0 {
+            return Err(InvalidField("descriptors: too many or too small, what is left is less than HMMIN"));
+        }
+        Ok(bytes)
+    }
+
+    /// Nothing that the controller needs is in the buffer any more: the command that disables it completes.
+    ///
+    /// # Panics
+    /// If none is under way.
+    pub fn released(&mut self) {
+        assert_eq!(self.state, State::Releasing, "no command disables the Host Memory Buffer");
+        self.state = State::Disabled;
+    }
+
+    /// A controller level reset: it is disabled at once. The host may return it.
+    pub fn reset(&mut self) {
+        self.state = State::Disabled;
+    }
+
+    /// The power of the host was cut: there is nothing to return.
+    pub fn power_cut(&mut self) {
+        self.reset();
+        self.last = None;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MIB: u64 = 1 << 20;
+    /// From 8 to 480 MiB, in at most 16 pieces of at least 16 KiB.
+    const IDENTIFY: Identify = Identify { hmpre: 480 * 256, hmmin: 8 * 256, hmminds: 4, hmmaxd: 16 };
+
+    fn list(pieces: &[u64]) -> Vec<Descriptor> {
+        let piece =
+            |(i, bytes): (usize, &u64)| Descriptor { address: (i as u64 + 1) << 32, pages: (bytes / 4096) as u32 };
+        pieces.iter().enumerate().map(piece).collect()
+    }
+
+    fn enable(list: &[Descriptor]) -> SetFeatures {
+        let size = list.iter().map(|entry| entry.pages).sum();
+        SetFeatures { enable: true, memory_return: false, size, list: 0x1000, entries: list.len() as u32 }
+    }
+
+    #[test]
+    fn it_is_enabled_and_given_back() {
+        let mut hmb = Hmb::new(IDENTIFY, 4096);
+        let list = list(&[4 * MIB, 4 * MIB]);
+        assert_eq!(hmb.set_features(SetFeatures::DISABLE, &[]), Ok(Change::Nothing));
+        assert_eq!(hmb.set_features(enable(&list), &list), Ok(Change::Enabled { kept: false }));
+        assert_eq!(hmb.bytes(), 8 * MIB);
+        let again = Refusal::CommandSequence("EHM: it is enabled");
+        assert_eq!(hmb.set_features(enable(&list), &list), Err(again));
+        assert_eq!(again.to_string(), "Command Sequence Error: EHM: it is enabled");
+        assert_eq!(hmb.set_features(SetFeatures::DISABLE, &[]), Ok(Change::Releasing));
+        assert_eq!(
+            hmb.set_features(SetFeatures::DISABLE, &[]),
+            Err(Refusal::CommandSequence("EHM: it is being disabled"))
+        );
+        assert_eq!(hmb.bytes(), 0);
+        assert_eq!(hmb.set_features(enable(&list), &list), Err(again));
+        hmb.released();
+        assert_eq!(hmb.set_features(enable(&list), &list), Ok(Change::Enabled { kept: false }));
+    }
+
+    #[test]
+    fn what_the_host_may_not_say_is_refused() {
+        let whole = list(&[8 * MIB]);
+        let good = enable(&whole);
+        let mut rows: Vec<(SetFeatures, Vec<Descriptor>, &str)> = vec![
+            (SetFeatures { entries: 0, ..good }, vec![], "HMDLEC: no entries, or others than the list has"),
+            (SetFeatures { entries: 2, ..good }, whole.clone(), "HMDLEC: no entries, or others than the list has"),
+            (SetFeatures { list: 0x1008, ..good }, whole.clone(), "HMDLLA: not aligned to 16 bytes"),
+            (SetFeatures { size: 2049, ..good }, whole.clone(), "HSIZE: not the sum of the descriptors"),
+            (SetFeatures { memory_return: true, ..good }, whole.clone(), "MR: no memory was given before"),
+        ];
+        let small = list(&[7 * MIB]);
+        rows.push((enable(&small), small, "HSIZE: less than HMMIN"));
+        let empty = list(&[8 * MIB, 0]);
+        rows.push((enable(&empty), empty, "descriptor: empty, or not aligned to a memory page"));
+        let astray = vec![Descriptor { address: 0x800, pages: 2048 }];
+        rows.push((enable(&astray), astray, "descriptor: empty, or not aligned to a memory page"));
+        let many = list(&[MIB / 4; 40]);
+        rows.push((enable(&many), many, "descriptors: too many or too small, what is left is less than HMMIN"));
+        let crumbs = list(&[12 << 10; 1000]);
+        rows.push((enable(&crumbs), crumbs, "descriptors: too many or too small, what is left is less than HMMIN"));
+        for (command, list, why) in rows {
+            let mut hmb = Hmb::new(IDENTIFY, 4096);
+            assert_eq!(hmb.set_features(command, &list), Err(Refusal::InvalidField(why)));
+            assert!(!hmb.is_enabled());
+            assert_eq!(hmb.set_features(good, &whole), Ok(Change::Enabled { kept: false }), "nothing has changed");
+        }
+        let mut none = Hmb::new(Identify::default(), 4096);
+        let why = "FID: HMPRE is 0, the controller has no Host Memory Buffer";
+        assert_eq!(none.set_features(good, &whole), Err(Refusal::InvalidField(why)));
+    }
+
+    #[test]
+    fn entries_that_are_too_small_or_too_many_are_not_used() {
+        let mut hmb = Hmb::new(IDENTIFY, 4096);
+        let mut list = list(&[MIB; 20]);
+        list[3].pages = 2;
+        assert_eq!(hmb.set_features(enable(&list), &list), Ok(Change::Enabled { kept: false }));
+        assert_eq!(hmb.bytes(), 16 * MIB);
+    }
+
+    #[test]
+    fn memory_is_returned_after_a_reset_if_it_is_the_same() {
+        let mut hmb = Hmb::new(IDENTIFY, 4096);
+        let first = list(&[4 * MIB, 4 * MIB]);
+        assert_eq!(hmb.set_features(enable(&first), &first), Ok(Change::Enabled { kept: false }));
+        hmb.reset();
+        assert_eq!(hmb.bytes(), 0);
+        let back = |list: &[Descriptor]| SetFeatures { memory_return: true, ..enable(list) };
+        let other = list(&[6 * MIB, 4 * MIB]);
+        let not_it = Err(Refusal::InvalidField("MR: it is not the memory that was given before"));
+        assert_eq!(hmb.set_features(back(&other), &other), not_it);
+        assert_eq!(hmb.set_features(back(&first), &first), Ok(Change::Enabled { kept: true }));
+        hmb.power_cut();
+        let none = Err(Refusal::InvalidField("MR: no memory was given before"));
+        assert_eq!(hmb.set_features(back(&first), &first), none);
+    }
+}

@@ -1,0 +1,171 @@
+//! The buffers of a OneNAND: SRAM on the flash chip, filled from its array page by page and read by the host as memory.
+
+use sim::{Energy, Time};
+
+/// A OneNAND's buffers and its bus.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct OneNandConfig {
+    /// Buffers, of a page each.
+    pub buffers: u32,
+    /// Bytes of a word on the bus.
+    pub word_bytes: u64,
+    /// Words a second.
+    pub words_per_s: u64,
+    /// From the address of a burst to its first word.
+    pub burst_latency: Time,
+    /// Power during that latency, in microwatts.
+    pub latency_uw: u64,
+    /// Power while words are transferred, in microwatts.
+    pub transfer_uw: u64,
+}
+
+/// What a buffer holds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Buffer {
+    Free,
+    /// The array is at it.
+    Loading(u32),
+    Ready(u32),
+}
+
+/// The buffers: which pages are in them, and what reading them takes. Whoever composes it has the array load pages, and
+/// says when one is loaded; the bus is one, and who uses it takes turns.
+#[derive(Clone, Debug)]
+pub struct OneNand {
+    config: OneNandConfig,
+    buffers: Vec<Buffer>,
+    busy: Time,
+    energy: Energy,
+    bursts: u64,
+}
+
+impl OneNand {
+    /// Empty buffers.
+    ///
+    /// # Panics
+    /// If there is none, or the bus is of no width or rate.
+    pub fn new(config: &OneNandConfig) -> OneNand {
+        assert!(config.buffers > 0 && config.word_bytes > 0 && config.words_per_s > 0, "no OneNAND: {config:?}");
+        OneNand {
+            config: *config,
+            buffers: vec![Buffer::Free; config.buffers as usize],
+            busy: Time::ZERO,
+            energy: Energy::ZERO,
+            bursts: 0,
+        }
+    }
+
+    fn find(&self, buffer: Buffer) -> Option<usize> {
+        self.buffers.iter().position(|&other| other == buffer)
+    }
+
+    /// Whether a page can be loaded.
+    pub fn has_free_buffer(&self) -> bool {
+        self.find(Buffer::Free).is_some()
+    }
+
+    /// Whether `page` is in a buffer, wholly.
+    pub fn is_ready(&self, page: u32) -> bool {
+        self.find(Buffer::Ready(page)).is_some()
+    }
+
+    /// A free buffer is given to `page`, which the array begins to load.
+    ///
+    /// # Panics
+    /// If no buffer is free, or the page is in one.
+    pub fn load(&mut self, page: u32) {
+        assert!(!self.is_ready(page) && self.find(Buffer::Loading(page)).is_none(), "page {page} is loaded twice");
+        let buffer = self.find(Buffer::Free).unwrap_or_else(|| panic!("no buffer is free for page {page}"));
+        self.buffers[buffer] = Buffer::Loading(page);
+    }
+
+    /// The array has loaded `page`.
+    ///
+    /// # Panics
+    /// If it was not at it.
+    pub fn loaded(&mut self, page: u32) {
+        let buffer = self.find(Buffer::Loading(page)).unwrap_or_else(|| panic!("page {page} was not being loaded"));
+        self.buffers[buffer] = Buffer::Ready(page);
+    }
+
+    /// The buffer of `page` is free.
+    ///
+    /// # Panics
+    /// If the page is not in one, wholly.
+    pub fn discard(&mut self, page: u32) {
+        let buffer = self.find(Buffer::Ready(page)).unwrap_or_else(|| panic!("page {page} is in no buffer"));
+        self.buffers[buffer] = Buffer::Free;
+    }
+
+    /// A burst of `bytes` from a buffer: returns how long the bus is busy with it.
+    pub fn burst(&mut self, bytes: u64) -> Time {
+        let OneNandConfig { burst_latency, latency_uw, transfer_uw, .. } = self.config;
+        let words = bytes.div_ceil(self.config.word_bytes);
+        let transfer = Time::of_transfer(words, self.config.words_per_s);
+        self.bursts += 1;
+        self.busy += burst_latency + transfer;
+        self.energy += Energy::of_power(latency_uw, burst_latency) + Energy::of_power(transfer_uw, transfer);
+        burst_latency + transfer
+    }
+
+    /// How long the bus was busy.
+    pub fn busy(&self) -> Time {
+        self.busy
+    }
+
+    /// What bus and buffers took.
+    pub fn energy(&self) -> Energy {
+        self.energy
+    }
+
+    /// Bursts that were read.
+    pub fn bursts(&self) -> u64 {
+        self.bursts
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn buffers_are_filled_read_and_freed() {
+        let config = OneNandConfig {
+            buffers: 2,
+            word_bytes: 2,
+            words_per_s: 50_000_000,
+            burst_latency: Time::from_ns(60),
+            latency_uw: 10,
+            transfer_uw: 100,
+        };
+        let mut onenand = OneNand::new(&config);
+        onenand.load(7);
+        onenand.load(8);
+        assert!(!onenand.has_free_buffer() && !onenand.is_ready(7));
+        onenand.loaded(7);
+        assert!(onenand.is_ready(7) && !onenand.is_ready(8));
+        assert_eq!(onenand.burst(16), Time::from_ns(220));
+        assert_eq!(onenand.burst(15), Time::from_ns(220));
+        assert_eq!((onenand.busy(), onenand.bursts()), (Time::from_ns(440), 2));
+        let both = Energy::of_power(10, Time::from_ns(120)) + Energy::of_power(100, Time::from_ns(320));
+        assert_eq!(onenand.energy(), both);
+        onenand.discard(7);
+        assert!(onenand.has_free_buffer() && !onenand.is_ready(7));
+    }
+
+    #[test]
+    #[should_panic(expected = "no buffer is free for page 9")]
+    fn a_full_onenand_loads_nothing() {
+        let config = OneNandConfig {
+            buffers: 1,
+            word_bytes: 2,
+            words_per_s: 1,
+            burst_latency: Time::ZERO,
+            latency_uw: 0,
+            transfer_uw: 0,
+        };
+        let mut onenand = OneNand::new(&config);
+        onenand.load(8);
+        onenand.load(9);
+    }
+}

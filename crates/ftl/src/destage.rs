@@ -1,0 +1,291 @@
+//! Dirty data on their way to flash: programs filled, settled and done.
+
+use media::{Action, Class, OpId, ProgramOp};
+
+use crate::buffer::{Holds, NIL, Owner, Slot};
+use crate::command::{Kind, Operation};
+use crate::lane::Room;
+use crate::location::{Location, Place};
+use crate::{Actions, Ftl};
+
+impl Ftl {
+    /// Writes dirty slots to flash as far as the marks, the commands that wait and the free blocks say.
+    #[inline]
+    pub(crate) fn destage(&mut self, out: &mut Actions) {
+        self.heed_marks();
+        if self.destages() {
+            self.destage_dirty(out);
+        }
+    }
+
+    /// Above the high mark writing starts, below the low one it stops.
+    #[inline]
+    fn heed_marks(&mut self) {
+        let whole = self.layout.program_units;
+        if self.dirty.len >= self.config.buffers.high.max(whole) {
+            self.destaging = true;
+        }
+        if self.dirty.len < whole || self.dirty.len <= self.config.buffers.low {
+            self.destaging = false;
+        }
+    }
+
+    /// True if a program is to be filled from the head of the dirty list.
+    #[inline]
+    fn destages(&self) -> bool {
+        let head = self.dirty.head;
+        if self.host_stalled || head == NIL {
+            return false;
+        }
+        let forced = self.slots[head].epoch <= self.force_epoch || self.is_starved();
+        (forced || self.destaging) && !self.slots[head].filling && !self.host_memory.bringing
+    }
+
+    /// Writes that wait for room wait for programs under way and for data to come; where there is neither, what is dirty
+    /// must go, however little it is.
+    #[inline]
+    pub(crate) fn is_starved(&self) -> bool {
+        self.moving | self.reserved == 0 && self.space_queue.0 != NIL
+    }
+
+    #[inline(never)]
+    fn destage_dirty(&mut self, out: &mut Actions) {
+        while self.destages() {
+            if self.host_memory.dirty > 0 && self.bring_in(out) {
+                return;
+            }
+            let Some(room) = self.host_room() else {
+                (self.host_stalled, self.stirred) = (true, true);
+                self.short_lanes.extend(0..self.layout.lanes);
+                return;
+            };
+            self.program_dirty(room, out);
+            self.heed_marks();
+        }
+    }
+
+    /// Fills one program from the head of the dirty list.
+    #[inline(always)]
+    fn program_dirty(&mut self, room: Room, out: &mut Actions) {
+        let id = self.operations.start_bare(Kind::Program, room.lane);
+        let sequence = self.begin_program(id, room, Class::Host);
+        let (mut taken, mut plain) = (0, true);
+        while taken < room.units {
+            if self.dirty.head == NIL || self.slots[self.dirty.head].filling {
+                break;
+            }
+            let slot = self.slots.remove_first(&mut self.dirty);
+            self.operations.set_slot(id, taken, slot);
+            plain &= self.settle_slot(slot, self.physical(room, taken), out);
+            taken += 1;
+        }
+        self.operations.pad(id, taken);
+        self.operations[id].plain = plain;
+        self.end_issue(id, room, taken, (sequence, Class::Host), out);
+    }
+
+    /// Issues the program `id`, whose slots are set: from here on its units are at `room`.
+    #[inline]
+    pub(crate) fn issue_program(&mut self, id: OpId, room: Room, class: Class, out: &mut Actions) {
+        let sequence = self.begin_program(id, room, class);
+        self.operations[id].plain = false;
+        let mut padding = 0;
+        for i in 0..room.units {
+            let slot = self.operations.slot(id, i);
+            if slot == NIL {
+                padding += 1;
+                continue;
+            }
+            let physical = self.physical(room, i);
+            let _ = self.settle_slot(slot, physical, out);
+        }
+        self.end_issue(id, room, room.units - padding, (sequence, class), out);
+    }
+
+    /// The program `id` gets its number, which is returned.
+    #[inline(always)]
+    pub(crate) fn begin_program(&mut self, id: OpId, room: Room, class: Class) -> u64 {
+        let sequence = self.sequence.issue();
+        let operation = &mut self.operations[id];
+        operation.count = room.units;
+        operation.unit = room.unit;
+        operation.mask = u64::from(room.page.planes.0);
+        operation.class = class;
+        (operation.sequence, operation.first_sequence) = (sequence, sequence);
+        sequence
+    }
+
+    /// The slots of the program `id` are settled, `units` of them: it goes out.
+    #[inline(always)]
+    pub(crate) fn end_issue(
+        &mut self,
+        id: OpId,
+        room: Room,
+        units: u32,
+        (sequence, class): (u64, Class),
+        out: &mut Actions,
+    ) {
+        self.blocks.count_valid(room.block, units);
+        if units < room.units {
+            self.stats.programmed_padding += u64::from(room.units - units);
+        }
+        self.stats.programs += 1;
+        self.blocks.writing(room.block);
+        let slc = self.is_slc(room.block);
+        out.actions.push(Action::Program(ProgramOp { id, page: room.page, sequence, class, slc }));
+    }
+
+    /// Flash unit that the `i`th unit of a program goes to: planes that cannot be used are left out.
+    #[inline]
+    pub(crate) fn physical(&self, room: Room, i: u32) -> u32 {
+        if room.units == self.layout.program_units { room.unit + i } else { self.physical_beside_holes(room, i) }
+    }
+
+    #[cold]
+    fn physical_beside_holes(&self, room: Room, i: u32) -> u32 {
+        let per_page = self.layout.page_units;
+        let first = self.layout.page(room.block, room.program).planes.0.trailing_zeros();
+        let plane = room.page.planes.iter().nth((i / per_page) as usize).expect("a plane for each page of units");
+        room.unit + (plane - first) * per_page + i % per_page
+    }
+
+    /// `slot` is in a program at `physical`: the older copy in flash is superseded. The block's count of valid units is
+    /// left to the caller. True if its logical number is all there is to it.
+    #[inline(always)]
+    fn settle_slot(&mut self, slot: u32, physical: u32, out: &mut Actions) -> bool {
+        let s = &mut self.slots[slot];
+        let (unit, old, owner, lost) = (s.unit, s.home, s.owner, s.lost);
+        s.home = Location::flash(physical);
+        s.holds = Holds::Moving;
+        self.blocks.mark_valid(physical);
+        match owner {
+            Owner::Host => {
+                self.stats.programmed_host += 1;
+                self.moving += 1;
+            }
+            Owner::System => {
+                self.stats.programmed_system += 1;
+                self.journal.issued(unit);
+            }
+            Owner::Copy => unreachable!("slot {slot} is of a copy"),
+        }
+        self.invalidate(old);
+        self.settled(unit, out);
+        !lost && owner == Owner::Host
+    }
+
+    /// The copy in `slot` is in a program at `physical`; what it was read from is superseded. The block's count of valid
+    /// units, and that of copies, are left to the caller. True if its logical number is all there is to it.
+    #[inline(always)]
+    pub(crate) fn settle_copy(&mut self, slot: u32, physical: u32, out: &mut Actions) -> bool {
+        let s = &mut self.slots[slot];
+        let (unit, old, lost) = (s.unit, s.home, s.lost);
+        debug_assert_eq!(s.owner, Owner::Copy);
+        s.home = Location::flash(physical);
+        self.blocks.mark_valid(physical);
+        self.repoint(unit, slot, old, physical);
+        let source = old.flash_unit();
+        let block = self.layout.block_of(source);
+        self.clear_valid(block, source);
+        self.unpin(block, out);
+        self.settled(unit, out);
+        !lost & (unit < self.config.user_units)
+    }
+
+    /// `unit` is in a program.
+    #[inline(always)]
+    fn settled(&mut self, unit: u32, out: &mut Actions) {
+        self.journal.written(unit);
+        if self.map.is_some() {
+            self.map_written(unit, out);
+        }
+    }
+
+    /// The copy of `unit` in `slot`, read from `old`, is on its way to `physical`.
+    #[inline(always)]
+    fn repoint(&mut self, unit: u32, slot: u32, old: Location, physical: u32) {
+        match self.table.entry(unit) {
+            Some(entry) if *entry == old && self.plant == crate::Plant::Nothing => *entry = Location::buffer(slot),
+            _ => self.repoint_slowly(unit, slot, physical),
+        }
+    }
+
+    /// The newest is in RAM, or a bug is planted.
+    #[inline(never)]
+    fn repoint_slowly(&mut self, unit: u32, slot: u32, physical: u32) {
+        match self.place(unit) {
+            Place::Buffer(newer) if self.slots[newer].holds != Holds::Clean => {
+                self.slots[newer].home = Location::flash(physical);
+            }
+            place => {
+                // A clean copy in RAM makes way: its place in flash cannot be read before the program is done.
+                if let Place::Buffer(clean) = place {
+                    self.leave_host_memory(clean);
+                    self.slots.remove(&mut self.clean, clean);
+                    self.slots.give(clean);
+                }
+                if !self.planted(crate::Plant::CopyNotRepointed) {
+                    self.table.set(unit, Location::buffer(slot));
+                }
+            }
+        }
+    }
+
+    /// The program `id` has ended well: what [`done`](Self::done) does then. The logical numbers that it writes go to
+    /// `spare`, if that is given; it has a place for each, and the program is [plain](Self::is_plain).
+    #[inline(always)]
+    pub fn program_done(&mut self, id: OpId, spare: Option<&mut [u32]>, out: &mut Actions) {
+        let Operation { subject: lane, unit: first, count, sequence, first_sequence, .. } = self.operations[id];
+        self.operations.free(id);
+        let (mut host, mut copies) = (0, 0);
+        let mut spare = spare.map(|spare| spare.iter_mut());
+        let first_slot = self.operations.first_slot(id);
+        for at in first_slot..first_slot + count as usize {
+            let slot = self.operations.slot_at(at);
+            let place = spare.as_mut().map(|spare| spare.next().expect("a place for each unit"));
+            if slot == NIL {
+                place.into_iter().for_each(|place| *place = media::NOBODY);
+                continue;
+            }
+            let Slot { unit, home, owner, .. } = self.slots[slot];
+            place.into_iter().for_each(|place| *place = unit);
+            match owner {
+                Owner::Host => {
+                    host += 1;
+                    self.moving -= 1;
+                }
+                Owner::System => self.system_used -= 1,
+                Owner::Copy => copies += 1,
+            }
+            if let Some(entry) = self.table.entry(unit)
+                && *entry == Location::buffer(slot)
+            {
+                if owner == Owner::Host && self.config.buffers.shared {
+                    self.write_used -= 1;
+                    host -= 1;
+                    if self.room_for_clean() {
+                        self.slots[slot].holds = Holds::Clean;
+                        self.slots.append(&mut self.clean, slot);
+                        continue;
+                    }
+                    self.table.set(unit, home);
+                } else {
+                    *entry = home;
+                }
+            }
+            self.slots.give(slot);
+        }
+        self.write_used -= host;
+        self.lanes[lane as usize].in_flight -= copies;
+        self.written(self.layout.block_of(first));
+        if first_sequence != sequence {
+            self.sequence.retire(first_sequence);
+        }
+        self.sequence.retire(sequence);
+        self.admit(out);
+        if copies > 0 {
+            self.collect_on(lane, out);
+        }
+        self.pump_on(out);
+    }
+}

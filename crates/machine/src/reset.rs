@@ -1,0 +1,66 @@
+//! The controller is reset, and the host's memory that it uses is switched, or lost.
+
+use ftl::HostMemoryLoss;
+use sim::{EventQueue, Time};
+
+use super::{Event, FrontView, Kind, Machine, TIMER};
+
+impl Machine {
+    /// Bytes of the host's memory that the controller may use now (NVMe: the Host Memory Buffer).
+    pub fn host_memory_bytes(&self) -> u64 {
+        self.front.host_memory_bytes()
+    }
+
+    /// The translation layer starts with what the driver has lent the controller.
+    pub(super) fn enable_host_memory(&mut self) {
+        if self.front.host_memory_bytes() > 0 {
+            self.ftl.enable_host_memory();
+        }
+    }
+
+    /// The host's administrator switches the Host Memory Buffer on or off (Linux: `/sys/class/nvme/nvmeN/hmb`): a Set
+    /// Features command is on its way. Before one that takes the memory back ends, the controller has fetched from it what
+    /// it needs; meanwhile it serves commands. False if a command is under way already, or there is nothing to switch.
+    pub fn switch_host_memory(&mut self, now: Time, on: bool) -> bool {
+        self.front.switch_host_memory(now, on, &mut FrontView::<true>(&mut self.world))
+    }
+
+    /// The controller is reset after the last event handled, and set up again at once: requests under way are gone and
+    /// will not be completed; the flash goes on, and what is in the controller's own memory stays. The driver returns the
+    /// Host Memory Buffer as it was (`keep`), or what was in it is lost.
+    pub fn reset_controller(&mut self, keep: bool) -> HostMemoryLoss {
+        let now = self.now();
+        self.forget_all_but_flash(now);
+        let (_, kept) = self.front.reset(now, keep);
+        self.out.actions.clear();
+        self.out.moves.clear();
+        self.outputs.clear();
+        self.barriers.clear();
+        if let Some(checker) = &mut self.checker {
+            checker.power_cut();
+        }
+        let loss = self.ftl.controller_reset(kept, self.nand.store());
+        if !self.ftl.uses_host_memory() {
+            self.enable_host_memory();
+        }
+        self.ftl.resume(&mut self.out);
+        self.perform(now);
+        loss
+    }
+
+    /// Events of host, link and front end do not come any more; those of the flash do.
+    fn forget_all_but_flash(&mut self, now: Time) {
+        let mut kept = Vec::new();
+        while let Some((at, event)) = self.world.queue.pop() {
+            if event.of_flash().is_some() || event.kind == Kind::Timer {
+                kept.push((at, event));
+            }
+        }
+        self.world.queue = EventQueue::new(TIMER.0 as usize + 1);
+        self.world.queue.push(TIMER, now, Event::default());
+        self.world.queue.pop();
+        for (at, event) in kept {
+            self.world.queue.push(TIMER, at, event);
+        }
+    }
+}

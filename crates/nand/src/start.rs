@@ -1,0 +1,121 @@
+//! The start of an operation, on a die that can and with a channel that is free.
+
+use sim::{Lane, Schedule, Time, Track};
+
+use crate::channel::Channel;
+use crate::die::{Die, Phase};
+use crate::ecc::Engines;
+use crate::log::{Log, Step};
+use crate::nand::{Event, Nand, lane};
+use crate::op::{Kind, Op};
+use crate::tables::Tables;
+
+impl Nand {
+    /// Starts the read `id`.
+    #[inline(always)]
+    pub(crate) fn start_read<S: Schedule<Event>>(&mut self, now: Time, die: usize, id: u32, s: &mut S) {
+        self.start(now, die, id, Kind::Read, s);
+    }
+
+    /// Starts the operation `id`, the first of its queue.
+    #[inline(always)]
+    pub(crate) fn start_first<S: Schedule<Event>>(&mut self, now: Time, die: usize, id: u32, s: &mut S) {
+        self.start_of(now, die, id, self.ops[id].kind, true, s);
+    }
+
+    /// Starts the operation `id`, a `kind`, which is in no queue.
+    #[inline(always)]
+    pub(crate) fn start<S: Schedule<Event>>(&mut self, now: Time, die: usize, id: u32, kind: Kind, s: &mut S) {
+        self.start_of(now, die, id, kind, false, s);
+    }
+
+    #[inline(always)]
+    fn start_of<S: Schedule<Event>>(&mut self, now: Time, die: usize, id: u32, kind: Kind, queued: bool, s: &mut S) {
+        let Nand { tables, ops, dies, channels, store, hazards, log, ecc, config, .. } = self;
+        let (op, d) = (&mut ops[id], &mut dies[die]);
+        let channel = &mut channels[d.channel as usize];
+        if queued {
+            d.leave_queue(op);
+        }
+        if kind == Kind::Read && hazards.reads | store.has_torn() && !op.faced {
+            hazards.face_read(now, op, store);
+        }
+        let start = Start { id, die, op, d, channel, tables, log };
+        match kind {
+            Kind::Program => start.program(now, ecc, s),
+            Kind::Read => {
+                let slc = store.has_slc() && store.is_slc(tables.block_of(op));
+                start.read(now, slc, s);
+            }
+            Kind::Erase => {
+                let slc = store.has_slc() && store.is_slc(tables.block_of(op));
+                start.erase(now, if slc { config.timing.slc_erase } else { config.timing.erase }, s);
+            }
+        }
+    }
+}
+
+/// An operation, and what it takes.
+struct Start<'a> {
+    id: u32,
+    die: usize,
+    op: &'a Op,
+    d: &'a mut Die,
+    channel: &'a mut Channel,
+    tables: &'a Tables,
+    log: &'a mut Log,
+}
+
+impl Start<'_> {
+    #[inline(always)]
+    fn read<S: Schedule<Event>>(mut self, now: Time, slc: bool, s: &mut S) {
+        let kind = self.tables.page_type(self.op.page, slc);
+        let begin = now + self.tables.read_command * u64::from(self.op.plane_count);
+        let end = begin + self.tables.read(kind);
+        self.occupy(now, begin, ("command", Step::Command), s);
+        self.work(begin, end, lane::READ + kind as u8, s);
+    }
+
+    #[inline(always)]
+    fn erase<S: Schedule<Event>>(mut self, now: Time, time: Time, s: &mut S) {
+        let begin = now + self.tables.erase_command * u64::from(self.op.plane_count);
+        self.occupy(now, begin, ("command", Step::Command), s);
+        self.work(begin, begin + time, lane::ERASE, s);
+    }
+
+    /// Data go into the array's register or, while the array works, into the other.
+    #[inline(always)]
+    fn program<S: Schedule<Event>>(mut self, now: Time, ecc: &mut Engines, s: &mut S) {
+        let (tables, planes) = (self.tables, u64::from(self.op.plane_count));
+        let (data, bytes) = (tables.page_transfer * planes, tables.page_bytes * planes);
+        let mut begin = now + tables.program_command * planes + data;
+        if let Some(encoded) = ecc.encode(now, bytes) {
+            begin = begin.max(encoded);
+        }
+        self.channel.stats.data += data;
+        self.channel.stats.bytes_in += bytes;
+        self.occupy(now, begin, ("data in", Step::DataIn), s);
+        if self.d.phase == Phase::Busy {
+            (self.d.input, self.d.input_ready) = (self.id, begin);
+        } else {
+            let kind = tables.page_type(self.op.page, self.op.slc);
+            self.work(begin, begin + tables.program(kind), lane::PROGRAM + kind as u8, s);
+        }
+    }
+
+    /// The channel is taken until the array begins.
+    #[inline(always)]
+    fn occupy<S: Schedule<Event>>(&mut self, now: Time, begin: Time, what: (&'static str, Step), s: &mut S) {
+        self.channel.take(now, begin);
+        s.span(Track(self.d.channel), what.0, now, begin);
+        self.log.note(self.id, self.op, what.1, now, begin);
+    }
+
+    /// The array works.
+    #[inline(always)]
+    fn work<S: Schedule<Event>>(self, begin: Time, end: Time, lane: u8, s: &mut S) {
+        let d = self.d;
+        (d.array, d.phase, d.begin, d.end) = (self.id, Phase::Busy, begin, end);
+        s.at(Lane(lane), end, Event::Array(self.die as u16));
+    }
+}
