@@ -1,7 +1,8 @@
 //! A run's tables as columns for NumPy.
 
 use machine::record::Direction;
-use machine::run::Outcome;
+use machine::run::Measured;
+use nand::Nand;
 use numpy::IntoPyArray;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
@@ -9,13 +10,14 @@ use sim::Time;
 
 /// Columns of one length, by name.
 #[derive(Default)]
-struct Columns {
+pub struct Columns {
     whole: Vec<(&'static str, Vec<u64>)>,
     real: Vec<(&'static str, Vec<f64>)>,
 }
 
 impl Columns {
-    fn new(whole: &[&'static str], real: &[&'static str]) -> Columns {
+    /// Empty columns: whole numbers, then others.
+    pub fn new(whole: &[&'static str], real: &[&'static str]) -> Columns {
         let empty = |name: &&'static str| (*name, Vec::new());
         Columns {
             whole: whole.iter().map(empty).collect(),
@@ -23,7 +25,8 @@ impl Columns {
         }
     }
 
-    fn add(&mut self, whole: &[u64], real: &[f64]) {
+    /// Adds a row.
+    pub fn add(&mut self, whole: &[u64], real: &[f64]) {
         assert_eq!((whole.len(), real.len()), (self.whole.len(), self.real.len()), "a value a column");
         for ((_, column), value) in self.whole.iter_mut().zip(whole) {
             column.push(*value);
@@ -33,7 +36,8 @@ impl Columns {
         }
     }
 
-    fn to_python<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+    /// For Python.
+    pub fn to_python<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         let columns = PyDict::new(py);
         for (name, column) in &self.whole {
             columns.set_item(name, column.clone().into_pyarray(py))?;
@@ -53,9 +57,9 @@ pub struct Tables {
 }
 
 impl Tables {
-    /// The tables of `outcome`.
-    pub fn of(outcome: &Outcome) -> Tables {
-        Tables { latency: latency(outcome), throughput: throughput(outcome), dies: dies(outcome) }
+    /// The tables of what was `measured` on `flash`, which was at work until `end`.
+    pub fn of(measured: Measured<'_>, flash: &Nand, end: Time) -> Tables {
+        Tables { latency: latency(measured), throughput: throughput(measured), dies: dies(flash, end) }
     }
 
     /// Histograms of response times.
@@ -74,7 +78,7 @@ impl Tables {
     }
 }
 
-fn latency(outcome: &Outcome) -> Columns {
+fn latency(outcome: Measured<'_>) -> Columns {
     let mut columns = Columns::new(&["job", "direction", "latency_ns", "count"], &[]);
     for job in 0..outcome.jobs.len() {
         for direction in Direction::ALL {
@@ -87,7 +91,7 @@ fn latency(outcome: &Outcome) -> Columns {
     columns
 }
 
-fn throughput(outcome: &Outcome) -> Columns {
+fn throughput(outcome: Measured<'_>) -> Columns {
     let mut columns =
         Columns::new(&["job", "direction", "requests", "bytes"], &["time_s", "span_s", "latency_mean_ns"]);
     let series: Vec<_> = (0..outcome.jobs.len())
@@ -110,11 +114,9 @@ fn throughput(outcome: &Outcome) -> Columns {
     columns
 }
 
-fn dies(outcome: &Outcome) -> Columns {
+fn dies(nand: &Nand, end: Time) -> Columns {
     let counts = ["die", "channel", "reads", "retries", "programs", "erases", "suspensions"];
     let mut columns = Columns::new(&counts, &["read_busy", "program_busy", "erase_busy", "holding"]);
-    let nand = outcome.machine.nand();
-    let end = outcome.machine.now().max(outcome.end);
     let part = |busy: Time| if end == Time::ZERO { 0.0 } else { busy.secs_f64() / end.secs_f64() };
     let geometry = nand.config().geometry;
     for die in 0..geometry.all_dies() as u16 {

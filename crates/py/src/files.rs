@@ -11,8 +11,12 @@ macro_rules! files {
 pub const FILES: &[(&str, &str)] = files![
     "claims/ddrssd.toml",
     "claims/drambus.toml",
+    "claims/hmb.toml",
     "claims/ssd_crosscheck.toml",
+    "claims/xip.toml",
     "experiments/ddrssd.toml",
     "experiments/drambus.toml",
+    "experiments/hmb.toml",
     "experiments/ssd_crosscheck.toml",
+    "experiments/xip.toml",
 ];

@@ -3,19 +3,24 @@
 mod columns;
 mod files;
 mod options;
+mod paging;
+mod probing;
 mod watched;
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
 
 use machine::System;
-use machine::run::{Outcome, Progress, run as play};
+use machine::paging::run as pages;
+use machine::run::{Progress, run as play};
+use machine::system::link::LinkType;
 use machine::{manifest, summary};
 use pyo3::exceptions::PyKeyboardInterrupt;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
+use sim::{Time, Timeline};
 use workload::Workload;
 
 use crate::watched::Watched;
@@ -42,6 +47,12 @@ fn load(py: Python<'_>, system: &str, sets: &[String]) -> PyResult<System> {
 #[pyfunction]
 fn check(py: Python<'_>, system: &str, sets: Vec<String>) -> PyResult<String> {
     Ok(load(py, system, &sets)?.resolved_toml())
+}
+
+/// Every value of a system that applies, with its place and its basis, as JSON.
+#[pyfunction]
+fn settings(py: Python<'_>, system: &str, sets: Vec<String>) -> PyResult<String> {
+    Ok(serde_json::Value::Object(manifest::settings(&load(py, system, &sets)?)).to_string())
 }
 
 /// The JSON Schema of system files.
@@ -116,35 +127,57 @@ fn run(
     let loaded = Arc::new(load(py, system, &sets)?);
     let given = options;
     let options = options::read(given).map_err(|e| user_error(py, e))?;
+    let named = (system, &sets[..]);
+    if loaded.link.kind == LinkType::OneNand {
+        options::check_pages(given).map_err(|e| user_error(py, format!("{workload}: {e}")))?;
+        let (of, path, how) = (Arc::clone(&loaded), PathBuf::from(workload), options.clone());
+        let work = move |watched: &Watched<Progress>| pages::run(&of, &path, &how, &mut |now| watched.go_on(now));
+        let outcome = in_thread(py, progress.as_ref(), work)?.map_err(|e| user_error(py, e))?;
+        let machine = &outcome.machine;
+        let tables = columns::Tables::of(outcome.measured(), machine.nand(), machine.now());
+        let summary = pages::summary(&loaded, &outcome);
+        return output(py, &loaded, named, workload, &options, (false, machine.timeline(), summary, tables));
+    }
     let played = Workload::open(Path::new(workload), None).map_err(|e| user_error(py, e))?;
     options::check(given, &options, &played).map_err(|e| user_error(py, format!("{workload}: {e}")))?;
-    let watched = Arc::new(Watched::default());
-    let player = {
-        let (loaded, watched, options) = (Arc::clone(&loaded), Arc::clone(&watched), options.clone());
+    let (of, how) = (Arc::clone(&loaded), options.clone());
+    let work = move |watched: &Watched<Progress>| play(&of, &played, &how, &mut |now| watched.go_on(now));
+    let outcome = in_thread(py, progress.as_ref(), work)?.map_err(|e| user_error(py, e))?;
+    if outcome.requests == 0 {
+        return Err(user_error(py, format!("{workload}: found no request to play")));
+    }
+    let machine = &outcome.machine;
+    let tables = columns::Tables::of(outcome.measured(), machine.nand(), machine.now().max(outcome.end));
+    let summary = summary::summary(&loaded, &outcome);
+    output(py, &loaded, named, workload, &options, (outcome.prepared.restored, machine.timeline(), summary, tables))
+}
+
+/// Does `work` in a thread of its own, which this one watches.
+fn in_thread<T: Send + 'static>(
+    py: Python<'_>,
+    progress: Option<&Py<PyAny>>,
+    work: impl FnOnce(&Watched<Progress>) -> T + Send + 'static,
+) -> PyResult<T> {
+    let watched = Arc::new(Watched::new(Progress { fraction: 0.0, now: Time::ZERO, done: 0 }));
+    let worker = {
+        let watched = Arc::clone(&watched);
         thread::spawn(move || {
-            let outcome = play(&loaded, &played, &options, &mut |now| watched.go_on(now));
+            let outcome = work(&watched);
             watched.end();
             outcome
         })
     };
     loop {
-        if let Err(error) = watch(py, progress.as_ref(), watched.now()) {
+        if let Err(error) = watch(py, progress, watched.now()) {
             watched.stop();
             return Err(error);
         }
-        if player.is_finished() {
+        if worker.is_finished() {
             break;
         }
         py.detach(|| watched.wait(WATCH_EVERY));
     }
-    match player.join() {
-        Ok(Ok(outcome)) if outcome.requests == 0 => {
-            Err(user_error(py, format!("{workload}: found no request to play")))
-        }
-        Ok(Ok(outcome)) => output(py, &loaded, (system, &sets), workload, &options, &outcome),
-        Ok(Err(error)) => Err(user_error(py, error)),
-        Err(panic) => std::panic::resume_unwind(panic),
-    }
+    worker.join().map_err(|panic| std::panic::resume_unwind(panic))
 }
 
 /// Gives Python its turn. An error if it interrupts, raises or says that it is enough.
@@ -158,15 +191,18 @@ fn watch(py: Python<'_>, progress: Option<&Py<PyAny>>, now: Progress) -> PyResul
     }
 }
 
+/// What a run gave: whether its drive was restored, its timeline, summary and tables.
+type Given<'a> = (bool, Option<&'a Timeline>, serde_json::Value, columns::Tables);
+
 fn output(
     py: Python<'_>,
     system: &System,
     (named, sets): (&str, &[String]),
     workload: &str,
     options: &machine::run::RunOptions,
-    outcome: &Outcome,
+    (restored, timeline, summary, tables): Given<'_>,
 ) -> PyResult<RunOutput> {
-    let timeline_json = match outcome.machine.timeline() {
+    let timeline_json = match timeline {
         Some(timeline) => {
             let mut text = Vec::new();
             timeline.write(&mut text)?;
@@ -175,10 +211,10 @@ fn output(
         None => None,
     };
     Ok(RunOutput {
-        summary_json: format!("{:#}\n", summary::summary(system, outcome)),
-        manifest_json: format!("{:#}\n", manifest::manifest(system, named, sets, workload, options, outcome)),
+        summary_json: format!("{summary:#}\n"),
+        manifest_json: format!("{:#}\n", manifest::manifest(system, named, sets, workload, options, restored)),
         timeline_json,
-        outcome: columns::Tables::of(outcome),
+        outcome: tables,
     })
 }
 
@@ -187,10 +223,17 @@ fn output(
 fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(check, module)?)?;
     module.add_function(wrap_pyfunction!(schema, module)?)?;
+    module.add_function(wrap_pyfunction!(settings, module)?)?;
     module.add_function(wrap_pyfunction!(systems, module)?)?;
     module.add_function(wrap_pyfunction!(read_preset, module)?)?;
     module.add_function(wrap_pyfunction!(papers, module)?)?;
     module.add_function(wrap_pyfunction!(run, module)?)?;
+    module.add_function(wrap_pyfunction!(probing::probe_tests, module)?)?;
+    module.add_function(wrap_pyfunction!(probing::probe_plan, module)?)?;
+    module.add_function(wrap_pyfunction!(probing::probe, module)?)?;
+    module.add_class::<probing::ProbeOutput>()?;
+    module.add_function(wrap_pyfunction!(paging::paging, module)?)?;
+    module.add_function(wrap_pyfunction!(paging::paging_sweep, module)?)?;
     module.add("__version__", env!("CARGO_PKG_VERSION"))?;
     module.add_class::<RunOutput>()
 }

@@ -35,6 +35,21 @@ pub fn check(given: &Bound<'_, PyDict>, options: &RunOptions, workload: &Workloa
     Err(format!("found a job file with `{name}`, expected a trace: jobs keep their own times and places"))
 }
 
+/// Of the options, a page trace has a seed and a timeline alone: each request waits for the one before.
+pub fn check_pages(given: &Bound<'_, PyDict>) -> Result<(), String> {
+    let options = read(given)?;
+    let found = |name: &str| given.contains(name).map_err(|e| e.to_string());
+    let name = match () {
+        () if found("replay")? => "replay",
+        () if found("warm_up")? && options.warm_up != WarmUp::Keep => "warm_up",
+        () if options.preparation != Preparation::Erased => "precondition",
+        () if options.payload != PayloadKind::None => "payload",
+        () if options.beyond == Beyond::Wrap => "wrap",
+        () => return Ok(()),
+    };
+    Err(format!("found a page trace with `{name}`, expected none: each of its requests waits for the one before"))
+}
+
 fn get<'py, T>(value: &Bound<'py, PyAny>) -> Result<T, String>
 where
     T: for<'a> FromPyObject<'a, 'py>,

@@ -3,42 +3,37 @@
 use std::sync::{Condvar, Mutex, MutexGuard};
 use std::time::Duration;
 
-use machine::run::Progress;
-use sim::Time;
-
 /// How far a run is, and whether it is to go on.
-pub struct Watched {
-    state: Mutex<State>,
+pub struct Watched<P> {
+    state: Mutex<State<P>>,
     ended: Condvar,
 }
 
-struct State {
-    now: Progress,
+struct State<P> {
+    now: P,
     stop: bool,
     ended: bool,
 }
 
-impl Default for Watched {
-    fn default() -> Watched {
-        let now = Progress { fraction: 0.0, now: Time::ZERO, done: 0 };
+impl<P: Copy> Watched<P> {
+    /// One that is so far, and is to go on.
+    pub fn new(now: P) -> Watched<P> {
         Watched { state: Mutex::new(State { now, stop: false, ended: false }), ended: Condvar::new() }
     }
-}
 
-impl Watched {
-    fn state(&self) -> MutexGuard<'_, State> {
+    fn state(&self) -> MutexGuard<'_, State<P>> {
         self.state.lock().expect("nothing panics that holds the lock")
     }
 
     /// The run says how far it is; returns whether it is to go on.
-    pub fn go_on(&self, now: Progress) -> bool {
+    pub fn go_on(&self, now: P) -> bool {
         let mut state = self.state();
         state.now = now;
         !state.stop
     }
 
     /// How far the run was when it last said so.
-    pub fn now(&self) -> Progress {
+    pub fn now(&self) -> P {
         self.state().now
     }
 

@@ -1,0 +1,244 @@
+//! Policies by their names, for those who choose one while the program runs.
+
+use std::fmt;
+use std::str::FromStr;
+
+use crate::costs::Weights;
+use crate::memory::{Counts, Memory};
+use crate::policy::{
+    Arc, Clock, Fifo, Lru, PmXip, Policy, Promotion, Reading, RentOrBuy, S3Fifo, Test, TwoQ, Window, serve,
+};
+
+/// The names, as [`Name`] reads them.
+pub const NAMES: [&str; 9] =
+    ["lru", "fifo", "clock", "2q", "arc", "s3-fifo", "min", "pm-xip(WINDOW,THRESHOLD)", "rent-or-buy"];
+
+/// Longest window of a named PM-XIP, and its highest threshold.
+const WINDOW_MAX: u32 = 1 << 20;
+
+/// A policy by its name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Name {
+    /// [`Lru`]
+    Lru,
+    /// [`Fifo`]
+    Fifo,
+    /// [`Clock`]
+    Clock,
+    /// [`TwoQ`]
+    TwoQ,
+    /// [`Arc`]
+    Arc,
+    /// [`S3Fifo`]
+    S3Fifo,
+    /// [`Min`](crate::policy::Min), which needs the future.
+    Min,
+    /// [`PmXip`]
+    PmXip {
+        /// In requests.
+        window: u32,
+        /// In occurrences.
+        threshold: u32,
+    },
+    /// [`RentOrBuy`]
+    RentOrBuy,
+}
+
+/// The text is no policy's name: the text.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct UnknownPolicy(pub String);
+
+impl fmt::Display for UnknownPolicy {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "found the policy `{}`, expected one of {}", self.0, NAMES.join(", "))
+    }
+}
+
+impl std::error::Error for UnknownPolicy {}
+
+impl FromStr for Name {
+    type Err = UnknownPolicy;
+
+    fn from_str(text: &str) -> Result<Name, UnknownPolicy> {
+        let unknown = || UnknownPolicy(text.to_owned());
+        Ok(match text {
+            "lru" => Name::Lru,
+            "fifo" => Name::Fifo,
+            "clock" => Name::Clock,
+            "2q" => Name::TwoQ,
+            "arc" => Name::Arc,
+            "s3-fifo" => Name::S3Fifo,
+            "min" => Name::Min,
+            "rent-or-buy" => Name::RentOrBuy,
+            _ => {
+                let inside = text.strip_prefix("pm-xip(").and_then(|rest| rest.strip_suffix(')'));
+                let (window, threshold) = inside.and_then(|both| both.split_once(',')).ok_or_else(unknown)?;
+                let whole = |text: &str| text.trim().parse::<u32>().ok().filter(|&n| n <= WINDOW_MAX);
+                let window = whole(window).filter(|&window| window > 0).ok_or_else(unknown)?;
+                Name::PmXip { window, threshold: whole(threshold).ok_or_else(unknown)? }
+            }
+        })
+    }
+}
+
+impl fmt::Display for Name {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Name::Lru => "lru",
+            Name::Fifo => "fifo",
+            Name::Clock => "clock",
+            Name::TwoQ => "2q",
+            Name::Arc => "arc",
+            Name::S3Fifo => "s3-fifo",
+            Name::Min => "min",
+            Name::RentOrBuy => "rent-or-buy",
+            Name::PmXip { window, threshold } => return write!(f, "pm-xip({window},{threshold})"),
+        })
+    }
+}
+
+impl Reading {
+    /// The three answers, each by a word, joined by `+`: `before+after+fault` is Figure 5 line by line.
+    ///
+    /// The window is tested `before` the current request enters it or `with` it; the threshold `after` the discard or
+    /// `first`; a page is promoted at a `fault` or also at a `hit` in its buffer.
+    pub fn words(&self) -> String {
+        let window = if self.window == Window::BeforeCurrent { "before" } else { "with" };
+        let test = if self.test == Test::AfterDiscard { "after" } else { "first" };
+        let promotion = if self.promotion == Promotion::OnFault { "fault" } else { "hit" };
+        format!("{window}+{test}+{promotion}")
+    }
+
+    /// The reading of such [`words`](Self::words), if it is one.
+    pub fn from_words(words: &str) -> Option<Reading> {
+        Reading::all().into_iter().find(|reading| reading.words() == words)
+    }
+}
+
+/// An on-line policy chosen while the program runs. What each does is in its own file; here a match leads to it, once a
+/// request, or once a chunk ([`Online::serve`]).
+#[derive(Clone, Debug)]
+pub enum Online {
+    /// See [`Name`].
+    Lru(Lru),
+    /// See [`Name`].
+    Fifo(Fifo),
+    /// See [`Name`].
+    Clock(Clock),
+    /// See [`Name`].
+    TwoQ(TwoQ),
+    /// See [`Name`].
+    Arc(Arc),
+    /// See [`Name`].
+    S3Fifo(S3Fifo),
+    /// See [`Name`].
+    PmXip(PmXip),
+    /// See [`Name`].
+    RentOrBuy(Box<RentOrBuy>),
+}
+
+macro_rules! each {
+    ($online:expr, $policy:ident => $body:expr) => {
+        match $online {
+            Online::Lru($policy) => $body,
+            Online::Fifo($policy) => $body,
+            Online::Clock($policy) => $body,
+            Online::TwoQ($policy) => $body,
+            Online::Arc($policy) => $body,
+            Online::S3Fifo($policy) => $body,
+            Online::PmXip($policy) => $body,
+            Online::RentOrBuy($policy) => {
+                let $policy = $policy.as_mut();
+                $body
+            }
+        }
+    };
+}
+
+impl Online {
+    /// The policy of that name over an empty memory; `None` of MIN, which is not on line. `reading` is PM-XIP's, and
+    /// `weights` are what rent-or-buy keeps low.
+    ///
+    /// # Panics
+    /// If there is no frame or no buffer.
+    pub fn new(name: Name, frames: u32, buffers: u32, reading: Reading, weights: &Weights) -> Option<Online> {
+        Some(match name {
+            Name::Lru => Online::Lru(Lru::new(frames)),
+            Name::Fifo => Online::Fifo(Fifo::new(frames)),
+            Name::Clock => Online::Clock(Clock::new(frames)),
+            Name::TwoQ => Online::TwoQ(TwoQ::new(frames)),
+            Name::Arc => Online::Arc(Arc::new(frames)),
+            Name::S3Fifo => Online::S3Fifo(S3Fifo::new(frames)),
+            Name::Min => return None,
+            Name::PmXip { window, threshold } => Online::PmXip(PmXip::new(frames, buffers, window, threshold, reading)),
+            Name::RentOrBuy => Online::RentOrBuy(Box::new(RentOrBuy::new(frames, buffers, weights))),
+        })
+    }
+
+    /// As [`Policy::grow`].
+    pub fn grow(&mut self, pages: u32) {
+        each!(self, policy => policy.grow(pages));
+    }
+
+    /// As [`Policy::request`].
+    #[inline]
+    pub fn request<M: Memory>(&mut self, page: u32, memory: &mut M) {
+        each!(self, policy => policy.request(page, memory));
+    }
+
+    /// As [`serve`].
+    pub fn serve(&mut self, requests: &[u32], counts: &mut Counts) {
+        each!(self, policy => serve(&mut *policy, requests, counts));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::costs::Costs;
+    use crate::policy::{Min, count};
+    use crate::{future, synthetic};
+    use sim::Streams;
+
+    #[test]
+    fn names_are_read_as_they_are_written() {
+        for name in NAMES {
+            let name = name.replace("WINDOW,THRESHOLD", "8,4");
+            assert_eq!(name.parse::<Name>().unwrap().to_string(), name);
+        }
+        assert_eq!("pm-xip(16, 3)".parse(), Ok(Name::PmXip { window: 16, threshold: 3 }));
+        for wrong in ["LRU", "pm-xip", "pm-xip(8)", "pm-xip(0,0)", "pm-xip(8,-1)", "pm-xip(8,4", "pm-xip(2000000,1)"] {
+            assert_eq!(wrong.parse::<Name>(), Err(UnknownPolicy(wrong.to_owned())));
+        }
+        let words: Vec<String> = Reading::all().iter().map(Reading::words).collect();
+        assert_eq!(words[0], "before+after+fault");
+        assert!(Reading::all().iter().all(|reading| Reading::from_words(&reading.words()) == Some(*reading)));
+        assert_eq!(Reading::from_words("before+fault"), None);
+    }
+
+    #[test]
+    fn a_policy_chosen_by_name_is_that_policy() {
+        let jpeg = synthetic::locality("jpeg").unwrap();
+        let trace = jpeg.trace(5_000, &mut Streams::new(2).stream("jpeg"));
+        let weights = Weights::time(&Costs::ONENAND_2006);
+        let named = |name: &str| {
+            let mut policy = Online::new(name.parse().unwrap(), 4, 2, Reading::FIGURE_5, &weights).unwrap();
+            policy.grow(jpeg.pages);
+            let mut counts = Counts::default();
+            policy.serve(&trace[..2_000], &mut counts);
+            trace[2_000..].iter().for_each(|&page| policy.request(page, &mut counts));
+            counts
+        };
+        assert_eq!(named("lru"), count(Lru::new(4), jpeg.pages, &trace));
+        assert_eq!(named("fifo"), count(Fifo::new(4), jpeg.pages, &trace));
+        assert_eq!(named("clock"), count(Clock::new(4), jpeg.pages, &trace));
+        assert_eq!(named("2q"), count(TwoQ::new(4), jpeg.pages, &trace));
+        assert_eq!(named("arc"), count(Arc::new(4), jpeg.pages, &trace));
+        assert_eq!(named("s3-fifo"), count(S3Fifo::new(4), jpeg.pages, &trace));
+        assert_eq!(named("pm-xip(8,4)"), count(PmXip::new(4, 2, 8, 4, Reading::FIGURE_5), jpeg.pages, &trace));
+        assert_eq!(named("rent-or-buy"), count(RentOrBuy::new(4, 2, &weights), jpeg.pages, &trace));
+        assert!(Online::new(Name::Min, 4, 2, Reading::FIGURE_5, &weights).is_none());
+        let min = count(Min::new(4), jpeg.pages, &future::foresee(jpeg.pages, &trace));
+        assert!(min.flash_to_buffer < named("arc").flash_to_buffer);
+    }
+}

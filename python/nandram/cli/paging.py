@@ -1,0 +1,229 @@
+"""``nandram paging``: page traces through page-replacement policies."""
+
+import json
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from nandram.cli.run import SetOption, split_changes, whole_number
+from nandram.errors import UserError
+
+if TYPE_CHECKING:
+    from nandram.paging import Paging, PagingSweep
+
+
+def paging(
+    traces: Annotated[list[Path], typer.Argument(metavar="TRACE", help="Page traces (nandram capture pages).")],
+    policy: Annotated[
+        str | None,
+        typer.Option(
+            metavar="LIST",
+            help="Of lru, fifo, clock, 2q, arc, s3-fifo, min, pm-xip(WINDOW,THRESHOLD), rent-or-buy. "
+            "[default: lru,min,pm-xip(8,4),rent-or-buy]",
+        ),
+    ] = None,
+    sram: Annotated[str, typer.Option(metavar="LIST", help="SRAM sizes.")] = "4KiB,8KiB,16KiB,32KiB",
+    window: Annotated[
+        str | None,
+        typer.Option(
+            metavar="FROM..TO", help="Sweep PM-XIP instead: windows, each twice the one before; or a list of them."
+        ),
+    ] = None,
+    threshold: Annotated[
+        str | None, typer.Option(metavar="FROM..TO%", help="With --window: percent of it. [default: 0..100%]")
+    ] = None,
+    system: Annotated[str, typer.Option(metavar="SYSTEM", help="Whose buffers and costs.")] = "onenand-xip",
+    changes: SetOption = None,
+    reading: Annotated[
+        str | None,
+        typer.Option(
+            metavar="WORDS",
+            help="Of PM-XIP: before or with, after or first, fault or hit, as in before+after+fault. "
+            "[default: the system's]",
+        ),
+    ] = None,
+    bound: Annotated[
+        str | None, typer.Option(metavar="ROUNDS", help="Of the lower bound; 0: none. [default: 60]")
+    ] = None,
+    requests: Annotated[
+        str | None, typer.Option(metavar="N", help="Of each trace, the first so many. [default: all]")
+    ] = None,
+    output: Annotated[
+        Path | None, typer.Option("--output", "-o", metavar="DIR", help="Write the table (Parquet) and plots there.")
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print an array of objects.")] = False,
+) -> None:
+    """Serve page traces with page-replacement policies: counts, time, energy, and how far from the lower bound.
+
+    With --window, sweep PM-XIP over windows and thresholds: the best of each trace and SRAM size, and a heat map.
+    """
+    from nandram.cli.progress import counted_progress
+    from nandram.paging import BOUND_ROUNDS, POLICIES, paging_sweep, sweep_summary
+    from nandram.paging import paging as compare
+    from nandram.system import System
+
+    if threshold is not None and window is None:
+        raise UserError("--threshold: found no --window, expected the windows that it is a part of")
+    if window is not None and (policy is not None or bound is not None):
+        raise UserError(f"--{'policy' if policy is not None else 'bound'}: found --window, which sweeps PM-XIP alone")
+    if output is not None:
+        from nandram.output import check
+
+        check(output)
+    of = System(system, tuple(split_changes(changes)))
+    first = None if requests is None else whole_number("--requests", requests)
+    sizes = [size.strip() for size in sram.split(",")]
+    try:
+        with counted_progress("traces") as report:
+            if window is not None:
+                swept = paging_sweep(
+                    *traces,
+                    windows=window,
+                    thresholds=threshold or "0..100%",
+                    sram=sizes,
+                    system=of,
+                    reading=reading,
+                    requests=first,
+                    report=report,
+                )
+            else:
+                rounds = BOUND_ROUNDS if bound is None else whole_number("--bound", bound)
+                found = compare(
+                    *traces,
+                    policies=POLICIES if policy is None else split_policies(policy),
+                    sram=sizes,
+                    system=of,
+                    reading=reading,
+                    requests=first,
+                    bound_rounds=rounds,
+                    report=report,
+                )
+    except KeyboardInterrupt:
+        # Told in one line by `main`.
+        raise typer.Abort from None
+    if window is not None:
+        rows: list[dict[str, Any]] = sweep_summary(swept)
+        print(json.dumps(rows, indent=2)) if as_json else show_sweep(swept)
+        files = _save_sweep(swept, output) if output is not None else []
+    else:
+        print(json.dumps(found.table.to_dicts(), indent=2)) if as_json else show(found)
+        files = _save(found, output) if output is not None else []
+    if not as_json:
+        for file in files:
+            print(file)
+
+
+def split_policies(text: str) -> list[str]:
+    """Split at the commas that are not in brackets."""
+    parts, depth = [""], 0
+    for letter in text:
+        depth += (letter == "(") - (letter == ")")
+        if letter == "," and depth == 0:
+            parts.append("")
+        else:
+            parts[-1] += letter
+    return [part.strip() for part in parts]
+
+
+def show(found: "Paging") -> None:
+    """Print the table."""
+    titles = ("trace", "SRAM", "policy", "loads", "moves", "in place", "time", "energy", "/ LRU", "/ bound")
+    rows = []
+    least = {
+        (row["trace"], row["sram_bytes"]): row["time_s"]
+        for row in found.table.iter_rows(named=True)
+        if row["policy"] == "lru"
+    }
+    from nandram.capture.cache_shapes import size_text
+    from nandram.units import duration
+
+    for row in found.table.iter_rows(named=True):
+        lru = least.get((row["trace"], row["sram_bytes"]))
+        in_place = row["buffer_reads"] / row["requests"]
+        rows.append(
+            [
+                row["trace"],
+                size_text(row["sram_bytes"]),
+                row["policy"],
+                f"{row['flash_to_buffer']:,}",
+                f"{row['buffer_to_sram']:,}",
+                f"{100 * in_place:.1f} %",
+                duration(row["time_s"] * 1e9),
+                f"{row['energy_j'] * 1e3:.4g} mJ",
+                "" if lru is None else f"{row['time_s'] / lru:.3f}",
+                "" if row["time_to_bound"] is None else f"{row['time_to_bound']:.3f}",
+            ]
+        )
+    _print(titles, rows, words=3)
+
+
+def show_sweep(swept: "PagingSweep") -> None:
+    """Print the best of each trace and SRAM size."""
+    from nandram.capture.cache_shapes import size_text
+    from nandram.paging import sweep_summary
+    from nandram.units import duration
+
+    titles = ("trace", "SRAM", "least time", "/ LRU", "at", "least energy", "/ LRU", "at")
+    rows = []
+    for each in sweep_summary(swept):
+        time, energy = each["time"], each["energy"]
+        rows.append(
+            [
+                each["trace"],
+                size_text(each["sram_bytes"]),
+                duration(time["time_s"] * 1e9),
+                f"{time['time_to_lru']:.3f}",
+                f"({time['window']},{time['threshold']})",
+                f"{energy['energy_j'] * 1e3:.4g} mJ",
+                f"{energy['energy_to_lru']:.3f}",
+                f"({energy['window']},{energy['threshold']})",
+            ]
+        )
+    _print(titles, rows, words=1)
+    print(f"{len(swept.table):,} points")
+
+
+def _print(titles: tuple[str, ...], rows: list[list[str]], words: int) -> None:
+    from rich.console import Console
+    from rich.table import Table
+
+    console = Console(file=sys.stdout, highlight=False)
+    # A table that is cut is of no use: a narrow terminal wraps it, a file does not mind.
+    console.width = max(console.width, 140)
+    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
+    for number, title in enumerate(titles):
+        table.add_column(title, justify="left" if number < words else "right", no_wrap=True)
+    for row in rows:
+        table.add_row(*row)
+    console.print(table)
+
+
+def _save(found: "Paging", folder: Path) -> list[Path]:
+    from nandram import plots
+
+    table, plot = folder / "paging.parquet", folder / "paging.png"
+    _written(lambda: found.table.write_parquet(table), table)
+    _written(lambda: plots.save(found.plot(), plot), plot)
+    return [table, plot]
+
+
+def _save_sweep(swept: "PagingSweep", folder: Path) -> list[Path]:
+    from nandram import plots
+
+    table = folder / "sweep.parquet"
+    _written(lambda: swept.table.write_parquet(table), table)
+    files = [table]
+    for quantity in ("energy", "time"):
+        plot = folder / f"{quantity}.png"
+        _written(lambda quantity=quantity, plot=plot: plots.save(swept.plot(quantity), plot), plot)
+        files.append(plot)
+    return files
+
+
+def _written(write: Any, file: Path) -> None:
+    try:
+        write()
+    except OSError as error:
+        raise UserError(f"{file}: cannot be written: {error.strerror}") from error
