@@ -5,9 +5,29 @@ result.iops, result.latency_mean_ns, result.latency(), result.plot_latency_cdf()
 """
 
 from nandram.errors import UserError
+from nandram.paging import Paging, PagingSweep, paging, paging_sweep
 from nandram.papers import Reproduction, reproduce
+from nandram.probing import Probe, ProbeInterrupted, probe
 from nandram.result import Result, Traffic, read
 from nandram.simulate import run
 from nandram.system import System, load, systems
 
-__all__ = ["Reproduction", "Result", "System", "Traffic", "UserError", "load", "read", "reproduce", "run", "systems"]
+__all__ = [
+    "Paging",
+    "PagingSweep",
+    "Probe",
+    "ProbeInterrupted",
+    "Reproduction",
+    "Result",
+    "System",
+    "Traffic",
+    "UserError",
+    "load",
+    "paging",
+    "paging_sweep",
+    "probe",
+    "read",
+    "reproduce",
+    "run",
+    "systems",
+]

@@ -11,6 +11,8 @@ from numpy.typing import NDArray
 
 from nandram.options import RunOptions
 
+__version__: str
+
 Columns = dict[str, NDArray[Any]]
 """Columns of one length, by name. The end of a name is its unit: ``_ns``, ``_s``, ``bytes``."""
 
@@ -70,6 +72,9 @@ def check(system: str, sets: list[str]) -> str:
     `system`: a file's path or a preset's name. `sets`: changes, each ``key=value``, the value as in TOML.
     """
 
+def settings(system: str, sets: list[str]) -> str:
+    """Return every value of a system that applies as JSON: ``value``, ``set_by``, ``basis``; as a manifest has them."""
+
 def schema() -> str:
     """Return the JSON Schema of system files."""
 
@@ -81,6 +86,40 @@ def read_preset(name: str) -> str:
 
 def papers() -> list[tuple[str, str]]:
     """Return the claims of papers and the experiments that test them: path (``claims/NAME.toml``) and text."""
+
+def paging(
+    system: str,
+    sets: list[str],
+    trace: str,
+    policies: list[str],
+    sram: list[str],
+    reading: str | None,
+    bound_rounds: int,
+    requests: int | None,
+    progress: Callable[[float, float, int], bool] | None,
+) -> dict[str, Any]:
+    """Serve a page trace, or its first `requests`, with policies at SRAM sizes (``4KiB``).
+
+    Return ``requests``, ``pages``, ``page_bytes``; ``served``, columns: ``index`` (of the policy), ``sram_bytes``,
+    ``flash_to_buffer``, ``buffer_to_sram``, ``buffer_reads``, ``sram_reads``, ``time_s``, ``energy_j``; and ``bounds``,
+    columns: ``sram_bytes``, ``time_s``, ``energy_j``, of no row where there are none.
+    """
+
+def paging_sweep(
+    system: str,
+    sets: list[str],
+    trace: str,
+    sram: list[str],
+    windows: list[int],
+    reading: str | None,
+    requests: int | None,
+    progress: Callable[[float, float, int], bool] | None,
+) -> dict[str, Any]:
+    """Serve a page trace, or its first `requests`, with PM-XIP at every threshold from 0 to each window.
+
+    Return ``requests``, ``pages``, ``page_bytes``; ``swept``, columns: ``window``, ``threshold``, and those of
+    `paging` without ``index``; and ``lru``, columns as ``served`` of `paging`, a row an SRAM size.
+    """
 
 def run(
     system: str,
@@ -94,4 +133,45 @@ def run(
     `progress` is called ten times a second with the fraction done, the simulated time in seconds and the requests
     ended; all are 0 while the drive is prepared. If it returns False, or raises, the run is given up:
     KeyboardInterrupt, or what it raised. A preparation under way then ends by itself, in a thread of its own.
+    """
+
+class ProbeOutput:
+    """What a probe gave."""
+
+    @property
+    def report_json(self) -> str:
+        """The report: ``version``, ``target``, ``options``, ``ended``, ``findings``, ``spent``, ``samples``."""
+
+    @property
+    def ended(self) -> str | None:
+        """Why it ended before all was done."""
+
+    def model(self) -> str:
+        """Return a system file that behaves like what was probed. It is simulated several times to find it."""
+
+    @property
+    def interrupted(self) -> bool:
+        """Whether that was the user's wish."""
+
+    @property
+    def not_restored(self) -> str | None:
+        """What could not be put back as it was found, and how a user does it."""
+
+def probe_tests() -> list[tuple[str, bool, str]]:
+    """Return the tests: name, whether it writes, what it does."""
+
+def probe_plan(target: str, sets: list[str], asked: dict[str, Any]) -> str:
+    """Return what a probe would do to a target, as JSON. Nothing is opened for writing, and nothing is switched."""
+
+def probe(
+    target: str,
+    sets: list[str],
+    asked: dict[str, Any],
+    progress: Callable[[int, int, str, bool | None], bool] | None,
+) -> ProbeOutput:
+    """Probe a target.
+
+    `progress` is called ten times a second with the tests done, all tests, the one under way and whether the drive has
+    host memory meanwhile. If it returns False, or a signal raises KeyboardInterrupt, the probe ends in good order and
+    the output has what was found until then; only while a simulated drive is prepared, KeyboardInterrupt is raised.
     """

@@ -19,8 +19,12 @@ def of(inside: dict[str, Any]) -> list[str]:
     warm_up = inside["warm_up"]
     if warm_up["cut_s"] > 0:
         lines.append(f"warm-up: the first {duration(warm_up['cut_s'] * 1e9)} are cut off ({warm_up['rule']})")
-    lines += _flash(inside["ftl"])
-    lines.append(f"energy of the flash: {inside['energy_j']['total']:.4g} J")
+    if "paging" in inside:
+        lines += _paging(inside["paging"])
+        lines.append(f"energy of flash, bus and SRAM: {inside['energy_j']['total']:.4g} J")
+    else:
+        lines += _flash(inside["ftl"])
+        lines.append(f"energy of the flash: {inside['energy_j']['total']:.4g} J")
     payload = inside.get("payload")
     if payload is not None:
         lines.append(f"payload: {count(payload['sectors_checked'], 'sector')} read back as written")
@@ -28,6 +32,20 @@ def of(inside: dict[str, Any]) -> list[str]:
     if left_out:
         lines.append(f"timeline: {count(left_out, 'span')} beyond its limit are left out")
     lines.extend(inside["notes"])
+    return lines
+
+
+def _paging(paging: dict[str, Any]) -> list[str]:
+    requests = paging["buffer_reads"] + paging["sram_reads"]
+    lines = [
+        f"{paging['policy']}, {count(paging['frames'], 'frame')}, {count(paging['buffers'], 'buffer')}: "
+        f"{count(paging['flash_to_buffer'], 'load')}, {count(paging['buffer_to_sram'], 'move')}, "
+        f"{100 * paging['buffer_reads'] / requests:.1f} % read in place"
+    ]
+    if paging["overlap"]:
+        lines.append(f"without overlap it would have taken {duration(paging['in_turn_s'] * 1e9)}")
+    if paging["uncorrectable"]:
+        lines.append(f"flash: {count(paging['uncorrectable'], 'load')} uncorrectable")
     return lines
 
 

@@ -46,7 +46,7 @@ def write(result: Result, folder: Path) -> Path:
     check(folder)
     try:
         for name in TABLES:
-            pq.write_table(_with_units(result.tables[name]), folder / f"{name}.parquet", compression="zstd")
+            pq.write_table(with_units(result.tables[name]), folder / f"{name}.parquet", compression="zstd")
         (folder / "manifest.json").write_text(result.manifest_json, encoding="utf-8")
         timeline = folder / "timeline.json"
         if result.timeline_json is not None:
@@ -77,7 +77,7 @@ def read(folder: Path) -> Result:
         raise UserError(f"{folder}: the result is not whole: {error.filename or error} is missing") from error
 
 
-def _with_units(frame: pl.DataFrame) -> pa.Table:
+def with_units(frame: pl.DataFrame) -> pa.Table:
     """Return an Arrow table whose fields say their units."""
     table = frame.to_arrow(compat_level=pl.CompatLevel.oldest())
     return table.cast(pa.schema(list(_fields(table.schema))))

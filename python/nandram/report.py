@@ -6,7 +6,7 @@ import vl_convert
 
 from nandram.result import TITLES, Result
 
-_STYLE = """
+STYLE = """
 body { font: 15px/1.5 system-ui, sans-serif; max-width: 62rem; margin: 2rem auto; padding: 0 1rem; color: #222; }
 h1 { font-size: 1.4rem; } h2 { font-size: 1.1rem; margin-top: 2rem; }
 table { border-collapse: collapse; font-variant-numeric: tabular-nums; }
@@ -26,7 +26,7 @@ def page(result: Result) -> str:
     notes = "".join(f"<li>{html.escape(note)}</li>" for note in result.notes)
     return (
         '<!DOCTYPE html><html lang="en"><head><meta charset="utf-8">'
-        f"<title>{html.escape(title)}</title><style>{_STYLE}</style></head><body>"
+        f"<title>{html.escape(title)}</title><style>{STYLE}</style></head><body>"
         f"<h1>{html.escape(title)}</h1>"
         f"<p>{html.escape(about)}</p>"
         f"<table><thead>{_row(TITLES, 'th')}</thead><tbody>{''.join(map(_row, result.rows()))}</tbody></table>"

@@ -110,12 +110,13 @@ class Result:
     @property
     def write_amplification(self) -> float:
         """Units programmed a unit that the host wrote, over the whole run; NaN if it wrote none."""
-        found = self.inside["ftl"]["write_amplification"]
-        return math.nan if found is None or self.inside["ftl"]["host_units"] == 0 else float(found)
+        ftl = self.inside.get("ftl")  # a OneNAND that is paged from has none
+        found = None if ftl is None or ftl["host_units"] == 0 else ftl["write_amplification"]
+        return math.nan if found is None else float(found)
 
     @property
     def energy_j(self) -> float:
-        """What the flash took over the whole run."""
+        """What the flash took over the whole run; where code is paged from a OneNAND, its bus and the SRAM too."""
         return float(self.inside["energy_j"]["total"])
 
     @property

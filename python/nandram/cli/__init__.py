@@ -6,7 +6,7 @@ import sys
 import typer
 from typer.exceptions import TyperException
 
-from nandram.cli import capture, reproduce, run, systems
+from nandram.cli import capture, paging, probe, reproduce, run, systems
 from nandram.errors import UserError
 
 app = typer.Typer(
@@ -20,6 +20,8 @@ app = typer.Typer(
 )
 app.command()(run.run)
 app.command()(reproduce.reproduce)
+app.command()(probe.probe)
+app.command()(paging.paging)
 app.command()(systems.check)
 app.command()(systems.schema)
 app.command("systems")(systems.list_systems)

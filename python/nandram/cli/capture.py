@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from nandram.cli import capture_emulated
 from nandram.cli.progress import progress_bar
 
 if TYPE_CHECKING:
@@ -14,11 +15,6 @@ if TYPE_CHECKING:
 app = typer.Typer(
     no_args_is_help=True, rich_markup_mode=None, help="Record what a program does, to replay it on a simulated machine."
 )
-
-
-@app.callback()
-def capture() -> None:
-    """Keep `block` a command of its own, though it is the only one so far."""
 
 
 @app.command(context_settings={"allow_interspersed_args": False})
@@ -48,6 +44,10 @@ def block(
         result = capture_block(command, output, include=include, exclude=exclude, progress=progress)
     print("\n".join(summary(result)), file=sys.stderr)
     raise typer.Exit(result.exit_status)
+
+
+app.command(context_settings={"allow_interspersed_args": False})(capture_emulated.pages)
+app.command(context_settings={"allow_interspersed_args": False})(capture_emulated.memory)
 
 
 def summary(capture: "Capture") -> list[str]:

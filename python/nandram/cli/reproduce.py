@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from nandram.papers import Reproduction
+    from nandram.papers.bands import BandTable
     from nandram.papers.verdict import Row
 
 
@@ -81,6 +82,9 @@ def show(found: "Reproduction") -> None:
             console.print(f"{paper}: {title}", markup=False, soft_wrap=True)
             _table(console, paper, rows)
             _notes(console, paper, rows)
+            for table in found.bands:
+                if table.paper == paper:
+                    _band(console, table)
             console.print()
     counts = ", ".join(f"{number} {verdict}" for verdict, number in found.counts.items())
     console.print(f"{len(found)} claims{' (quick)' if found.quick else ''}: {counts}", markup=False)
@@ -118,6 +122,22 @@ def _notes(console: "Console", paper: str, rows: "list[Row]") -> None:
         if row.rests_on.note:
             name = row.id.removeprefix(f"{paper}.")
             console.print(f"  {name}: {row.rests_on.note}", markup=False, soft_wrap=True)
+
+
+def _band(console: "Console", band: "BandTable") -> None:
+    """Print a table of the paper beside ours: the paper's figure, our median, and our range."""
+    from rich.table import Table
+
+    console.print(f"\n  {band.title}; ours: the median of {band.count} by {band.over}, and the range", markup=False)
+    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
+    for axis in band.cells[0].place:
+        table.add_column(axis)
+    for title in ("paper", "ours", "from", "to"):
+        table.add_column(title, justify="right")
+    for cell in band.cells:
+        numbers = (cell.paper, cell.median, cell.low, cell.high)
+        table.add_row(*(str(each) for each in cell.place.values()), *(f"{number:.2f}" for number in numbers))
+    console.print(table)
 
 
 def figure(value: float | tuple[float, float] | None) -> str:

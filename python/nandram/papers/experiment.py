@@ -20,8 +20,17 @@
     job = '''...'''                   a fio job; or trace = "FILE", or generate = { kind = "mix", ... },
                                       both with replay and wrap as of `nandram run`
 
+    [runs.policies]
+    pages = { trace = "djpeg-arm-O2", policies = ["lru", "min"], windows = "2..1024" }
+                                      instead of a job: a page trace through policies, on a system with a OneNAND
     [values]                          named expressions, each over runs, constants and the values above it
     gain = "ideal(depth=4).read_mb_s / ideal(depth=1).read_mb_s"
+
+    [bands.fixed]                     a table of the paper beside ours: median and range of `ours` over an axis
+    title = "Table 5: time, PM-XIP(8,4) / LRU"
+    ours = "policies.time"
+    over = "build"
+    paper = [[0.43, 0.38], [0.44, 0.38]]      by the other axes, in their order
 
     [tests]                           by the kind of claim: when a claim holds, and who decided that
     number = { within = 0.10, set_by = "..." }
@@ -50,6 +59,7 @@ from nandram.papers.functions import FUNCTIONS
 from nandram.papers.generators import GENERATORS
 from nandram.papers.grid import Coordinate, words
 from nandram.papers.measures import MEASURES
+from nandram.papers.pages import PagesRun, pages_run
 from nandram.papers.tables import Table, parse
 
 Constant = int | float | str
@@ -59,7 +69,7 @@ SELF_EVIDENT = ("range", "shape")
 _RESERVED = {"ours", "paper", "jobs", "nandram"}
 _IN_BRACES = re.compile(r"\{([A-Za-z_]\w*)\}")
 _OPTIONS = ("precondition", "warm_up", "payload", "replay")
-_WORKLOADS = ("job", "trace", "generate")
+_WORKLOADS = ("job", "trace", "generate", "pages")
 _RUN = ("system", "set", "grid", "seed", "repeat", *_OPTIONS, "wrap", *_WORKLOADS)
 _TEST = ("within", "holds", "set_by")
 
@@ -89,6 +99,21 @@ class Entry:
 
 
 @dataclass(frozen=True)
+class Band:
+    """A table of the paper beside ours."""
+
+    title: str
+    ours: Expression
+    """A series."""
+    over: str
+    """The axis along which median and range are taken."""
+    paper: Any
+    """A number, or lists of lists of them by the other axes."""
+    place: str
+    """Where it stands, for messages."""
+
+
+@dataclass(frozen=True)
 class Point:
     """One run to be made: a point of a grid and a seed."""
 
@@ -101,6 +126,8 @@ class Point:
     trace: bool
     options: dict[str, Any]
     """As `nandram.run` takes them: seed, precondition and so on."""
+    pages: PagesRun | None = None
+    """What a page trace, `path`, is asked; None if this is no page trace."""
 
 
 @dataclass(frozen=True)
@@ -140,11 +167,20 @@ class Experiment:
     """By claim; a claim may have none."""
     uses: dict[str, set[str]] = field(default_factory=dict)
     """The runs that each value needs."""
+    bands: dict[str, Band] = field(default_factory=dict)
+    """By name."""
 
     def runs_of(self, entry: Entry) -> list[str]:
         """The runs that an entry needs, in the order of the file."""
         expressions = [entry.ours, entry.test.holds if entry.test else None]
         names = set().union(*(each.names for each in expressions if each is not None))
+        return self._runs_of_names(names)
+
+    def runs_of_band(self, band: Band) -> list[str]:
+        """The runs that a band needs, in the order of the file."""
+        return self._runs_of_names(band.ours.names)
+
+    def _runs_of_names(self, names: set[str]) -> list[str]:
         needed = set().union(*(self.uses.get(name, set()) for name in names)) | (names & self.runs.keys())
         return [name for name in self.runs if name in needed]
 
@@ -152,7 +188,7 @@ class Experiment:
 def tables(file: str, text: str) -> Table:
     """Read the tables of an experiment file, and its key ``paper``. Raises `UserError`."""
     top = parse(file, text)
-    top.only("paper", "constants", "quick", "measures", "runs", "values", "tests", "claims")
+    top.only("paper", "constants", "quick", "measures", "runs", "values", "bands", "tests", "claims")
     top.text("paper", "")
     return top
 
@@ -171,7 +207,10 @@ def read(top: Table, folder: Path | None, claims: Claims, *, quick: bool = False
     for entry in entries.values():
         if entry.ours is not None:
             _check_runs(entry.ours, runs, measures)
-    return Experiment(top.file, constants, measures, runs, values, entries, uses)
+    bands = {name: _band(table, scope) for name, table in top.table("bands").tables().items()}
+    for band in bands.values():
+        _check_runs(band.ours, runs, measures)
+    return Experiment(top.file, constants, measures, runs, values, entries, uses, bands)
 
 
 def _name(table: Table, key: str) -> None:
@@ -257,7 +296,7 @@ def _point(run: Run, place: dict[str, Coordinate], seed: int, used: set[str]) ->
     given = [key for key in _WORKLOADS if key in table.values]
     if len(given) != 1:
         found = f"`{'`, `'.join(given)}`" if given else "none"
-        raise table.missing(f"found {found}, expected one of `job`, `trace` and `generate`")
+        raise table.missing(f"found {found}, expected one of `job`, `trace`, `generate` and `pages`")
     text, path = None, None
     if given == ["job"]:
         text = str(filled(table, "job", table.text("job")))
@@ -266,8 +305,11 @@ def _point(run: Run, place: dict[str, Coordinate], seed: int, used: set[str]) ->
         if run.folder is None:
             raise table.error("trace", path, "a job or a generator: an experiment of the program has no folder")
         path = run.folder / path
-    else:
+    elif given == ["generate"]:
         text = _generated(table.table("generate"), filled)
+    else:
+        pages, path = pages_run(table.table("pages"), filled, run.folder)
+        return Point(system, changes, None, path, True, options, pages)
     return Point(system, changes, text, path, given != ["job"], options)
 
 
@@ -329,6 +371,19 @@ def _values(
         uses[key] = (value.names & runs.keys()).union(*(uses.get(name, set()) for name in value.names))
         values[key] = value
     return values, uses
+
+
+def _band(table: Table, scope: set[str]) -> Band:
+    table.only("title", "ours", "over", "paper")
+    ours = Expression(table.text("ours"), table.place("ours"))
+    ours.expect(scope)
+    return Band(
+        table.text("title"),
+        ours,
+        table.text("over"),
+        table.take("paper", "a number, or lists of them", list, int, float),
+        table.place("paper"),
+    )
 
 
 def _tests(table: Table, constants: dict[str, Constant]) -> dict[str, Criterion]:

@@ -53,7 +53,24 @@ def mix(table: Table) -> str:
     return "\n".join([*lines, "0 drive close", ""])
 
 
-GENERATORS: dict[str, Callable[[Table], str]] = {"mix": mix}
+def sections(table: Table) -> str:
+    """Reads of the beginning of each of ``sections`` equal parts of ``span_bytes``, ``passes`` times over.
+
+    The test for a cache of the mapping table by Kim and Kim (PLOS ONE 15(3), 2020, Figure 9), one number of sections.
+    """
+    table.only("kind", "sections", "read_bytes", "span_bytes", "passes")
+    count, passes = table.whole("sections", 1), table.whole("passes", 1)
+    size, span = table.whole("read_bytes", 512), table.whole("span_bytes", 512)
+    if size % 512:
+        raise table.error("read_bytes", size, "a multiple of 512")
+    if count * size > span:
+        raise table.error("sections", count, f"as many of {size} bytes as fit into span_bytes ({span})")
+    starts = [at * span // count // 512 * 512 for at in range(count)]
+    reads = [f"0 drive read {start} {size}" for start in starts] * passes
+    return "\n".join(["fio version 3 iolog", "0 drive add", "0 drive open", *reads, "0 drive close", ""])
+
+
+GENERATORS: dict[str, Callable[[Table], str]] = {"mix": mix, "sections": sections}
 """By the ``kind`` of a run's ``generate``; each reads its keys, and returns a trace."""
 
 

@@ -13,6 +13,7 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from nandram.errors import UserError
+from nandram.papers import pages
 from nandram.papers.experiment import Point
 
 Report = Callable[[int, int, float], None]
@@ -60,7 +61,8 @@ def task(point: Point, name: str, place: str) -> Task:
         except OSError as error:
             raise UserError(f"{place}.trace: {point.path}: cannot be read: {error.strerror}") from None
     options = json.dumps(point.options, sort_keys=True)
-    parts = [_program(), system.encode(), workload, options.encode(), str(point.trace).encode()]
+    asked = "" if point.pages is None else repr(point.pages)
+    parts = [_program(), system.encode(), workload, options.encode(), f"{point.trace}{asked}".encode()]
     digest = hashlib.sha256(b"".join(hashlib.sha256(part).digest() for part in parts))
     return Task(point, name, place, digest.hexdigest())
 
@@ -126,6 +128,12 @@ def _play(each: Task, cache: Path | None, progress: Callable[[float, float, int]
     from nandram.simulate import run
 
     point = each.point
+    if point.pages is not None:
+        assert point.path is not None
+        try:
+            return Outcome(*pages.play(point.system, point.changes, point.path, point.pages))
+        except UserError as error:
+            raise UserError(f"{each.place}: {error}") from None
     options = dict(point.options)
     with TemporaryDirectory(prefix="nandram-") as folder:
         if point.path is None:

@@ -14,6 +14,7 @@ from nandram.errors import UserError
 if TYPE_CHECKING:
     import polars as pl
 
+    from nandram.papers.bands import BandTable
     from nandram.papers.experiment import Experiment
     from nandram.papers.library import Paper
     from nandram.papers.play import Outcome, Report, Task
@@ -32,6 +33,8 @@ class Reproduction:
     value; of a sweep a list with a dictionary for each point, its coordinates and its ``value``."""
     quick: bool
     """Whether the runs were the short ones."""
+    bands: "tuple[BandTable, ...]" = ()
+    """Tables of the papers beside ours, as far as their runs were made."""
 
     def __iter__(self) -> "Iterator[Row]":
         return iter(self.rows)
@@ -83,6 +86,27 @@ class Reproduction:
             "note": ([row.rests_on.note for row in self.rows], pl.String),
         }
         return pl.DataFrame([pl.Series(name, values, dtype) for name, (values, dtype) in columns.items()])
+
+    def bands_frame(self) -> "pl.DataFrame":
+        """Return tables of the papers beside ours: ``paper, table, place, printed``; ours: ``median, low, high``."""
+        import polars as pl
+
+        rows = [
+            {
+                "paper": table.paper,
+                "table": table.title,
+                "place": ", ".join(f"{axis}={coordinate}" for axis, coordinate in cell.place.items()),
+                "printed": cell.paper,
+                "median": cell.median,
+                "low": cell.low,
+                "high": cell.high,
+            }
+            for table in self.bands
+            for cell in table.cells
+        ]
+        texts = dict.fromkeys(("paper", "table", "place"), pl.String)
+        numbers = dict.fromkeys(("printed", "median", "low", "high"), pl.Float64)
+        return pl.DataFrame(rows, schema={**texts, **numbers})
 
     def __repr__(self) -> str:
         counts = ", ".join(f"{number} {verdict}" for verdict, number in self.counts.items() if number)
@@ -136,11 +160,14 @@ def reproduce(
     tasks = [task for plan in plans for task in plan.tasks.values()]
     outcomes = play.play(tasks, jobs=jobs or os.cpu_count() or 1, cache=kept, report=report)
     rows: list[Row] = []
+    bands: list[BandTable] = []
     values: dict[str, dict[str, Any]] = {}
     for plan in plans:
-        of_it, values[plan.name] = plan.result(outcomes)
+        of_it, values[plan.name], tables = plan.result(outcomes)
         rows += of_it
-    found = Reproduction(tuple(rows), {each.claims.paper: each.claims.title for each in loaded}, values, quick)
+        bands += tables
+    titles = {each.claims.paper: each.claims.title for each in loaded}
+    found = Reproduction(tuple(rows), titles, values, quick, tuple(bands))
     if output is not None:
         _save(found, Path(output), tasks, outcomes)
     return found
@@ -154,6 +181,9 @@ def _save(found: Reproduction, folder: Path, tasks: "list[Task]", outcomes: "dic
     try:
         text = json.dumps(found.values, indent=2, ensure_ascii=False) + "\n"
         (folder / "values.json").write_text(text, encoding="utf-8")
+        if found.bands:
+            text = json.dumps([asdict(table) for table in found.bands], indent=2, ensure_ascii=False) + "\n"
+            (folder / "bands.json").write_text(text, encoding="utf-8")
         # Last: a folder with the claims holds all their runs.
         (folder / "claims.json").write_text(found.json, encoding="utf-8")
     except OSError as error:
@@ -180,6 +210,8 @@ class _Plan:
 
         entries = [experiment.entries[claim.id] for claim in self.wanted if claim.id in experiment.entries]
         needed = {name for entry in entries for name in experiment.runs_of(entry)}
+        if len(self.wanted) == len(self._paper.claims.claims):
+            needed.update(name for band in experiment.bands.values() for name in experiment.runs_of_band(band))
         for name, run in experiment.runs.items():
             if name not in needed:
                 continue
@@ -196,14 +228,15 @@ class _Plan:
         """The paper's short name."""
         return self._paper.claims.paper
 
-    def result(self, outcomes: "dict[str, Outcome]") -> "tuple[list[Row], dict[str, Any]]":
-        """Return the rows of the claims that are wanted, and the values of the experiment. Raises `UserError`."""
+    def result(self, outcomes: "dict[str, Outcome]") -> "tuple[list[Row], dict[str, Any], list[BandTable]]":
+        """Return the rows of the claims wanted, and the experiment's values and bands. Raises `UserError`."""
+        from nandram.papers import bands
         from nandram.papers.scope import figures, scope
         from nandram.papers.verdict import judge
 
         claims, experiment = self._paper.claims, self._paper.experiment
         if experiment is None:
-            return [judge(claims, claim, None, None, {}, {}) for claim in self.wanted], {}
+            return [judge(claims, claim, None, None, {}, {}) for claim in self.wanted], {}, []
         names = scope(experiment, {key: outcomes[task.key] for key, task in self.tasks.items()})
         rows = []
         for claim in self.wanted:
@@ -212,4 +245,10 @@ class _Plan:
             used = experiment.runs_of(entry) if entry is not None else []
             of_it = {task.name: outcomes[task.key] for (run, _, _), task in self.tasks.items() if run in used}
             rows.append(judge(claims, claim, entry, ours, names, of_it))
-        return rows, figures(experiment, names)
+        made = {run for run, _, _ in self.tasks}
+        tables = [
+            bands.evaluate(self.name, name, band, names)
+            for name, band in experiment.bands.items()
+            if made.issuperset(experiment.runs_of_band(band))
+        ]
+        return rows, figures(experiment, names), tables

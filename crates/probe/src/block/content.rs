@@ -1,0 +1,97 @@
+//! What is on a drive or in a file, as far as its first bytes tell: a test that writes would destroy it.
+
+/// Bytes from the start that are looked at.
+pub(crate) const LOOKED_AT: usize = 132 << 10;
+
+/// Where the signature of a partition table says how many bytes a block has: GPT's header is in block 1.
+const GPT_BLOCKS: [usize; 2] = [512, 4096];
+
+/// Signatures of file systems, volumes and images: where, what, and what it says.
+const SIGNATURES: &[(usize, &[u8], &str)] = &[
+    (0, b"LUKS\xba\xbe", "a LUKS volume"),
+    (0x438, b"\x53\xef", "an ext2, ext3 or ext4 file system"),
+    (0, b"XFSB", "an XFS file system"),
+    (0x10040, b"_BHRfS_M", "a btrfs file system"),
+    (0x400, b"\x10\x20\xf5\xf2", "an F2FS file system"),
+    (0x400, b"\xe2\xe1\xf5\xe0", "an EROFS file system"),
+    (3, b"NTFS    ", "an NTFS file system"),
+    (3, b"EXFAT   ", "an exFAT file system"),
+    (54, b"FAT1", "a FAT file system"),
+    (82, b"FAT32", "a FAT file system"),
+    (32, b"NXSB", "an APFS container"),
+    (0, b"hsqs", "a squashfs file system"),
+    (0x8001, b"CD001", "an ISO 9660 file system"),
+    (0x218, b"LVM2 001", "an LVM physical volume"),
+    (4086, b"SWAPSPACE2", "swap space"),
+    (4096, b"\xfc\x4e\x2b\xa9", "a member of an md array"),
+    (0, b"\xfc\x4e\x2b\xa9", "a member of an md array"),
+    (0x1018, b"\xc6\x85\x73\xf6\x4e\x1a\x45\xca\x82\x65\xf5\x7f\x48\xba\x6d\x81", "a bcache device"),
+    (0x20000, b"\x0c\xb1\xba\x00", "a ZFS member"),
+    (0, b"QFI\xfb", "a qcow2 image"),
+    (0, b"KDMV", "a VMDK image"),
+    (0, b"SQLite format 3\0", "an SQLite database"),
+    (0, b"\x7fELF", "a program"),
+];
+
+fn is(bytes: &[u8], at: usize, what: &[u8]) -> bool {
+    bytes.get(at..at + what.len()) == Some(what)
+}
+
+/// What is recognised in the first bytes, other than a partition table.
+pub(crate) fn recognised(start: &[u8]) -> Option<&'static str> {
+    SIGNATURES.iter().find(|(at, what, _)| is(start, *at, what)).map(|(.., name)| *name)
+}
+
+/// The partition table in the first bytes: `GPT` or `MBR`.
+pub(crate) fn partition_table(start: &[u8]) -> Option<&'static str> {
+    if GPT_BLOCKS.iter().any(|block| is(start, *block, b"EFI PART")) {
+        return Some("GPT");
+    }
+    // The boot sector of a FAT or NTFS file system has the same last bytes, and code where the table would be.
+    if !is(start, 510, b"\x55\xaa") || recognised(start).is_some() {
+        return None;
+    }
+    let entries: Vec<&[u8]> = (0..4).filter_map(|n| start.get(446 + 16 * n..462 + 16 * n)).collect();
+    let in_order = entries.iter().all(|entry| entry[0] == 0 || entry[0] == 0x80);
+    (in_order && entries.iter().any(|entry| entry[4] != 0)).then_some("MBR")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn with(parts: &[(usize, &[u8])]) -> Vec<u8> {
+        let mut bytes = vec![0; LOOKED_AT];
+        for (at, part) in parts {
+            bytes[*at..at + part.len()].copy_from_slice(part);
+        }
+        bytes
+    }
+
+    #[test]
+    fn nothing_is_recognised_in_nothing() {
+        for bytes in [vec![], vec![0; 100], vec![0; LOOKED_AT], vec![0xff; LOOKED_AT]] {
+            assert_eq!((recognised(&bytes), partition_table(&bytes)), (None, None));
+        }
+    }
+
+    #[test]
+    fn every_signature_is_within_what_is_looked_at() {
+        for (at, what, name) in SIGNATURES {
+            assert_eq!(recognised(&with(&[(*at, what)])), Some(*name));
+        }
+    }
+
+    #[test]
+    fn partition_tables() {
+        assert_eq!(partition_table(&with(&[(512, b"EFI PART")])), Some("GPT"));
+        assert_eq!(partition_table(&with(&[(4096, b"EFI PART")])), Some("GPT"));
+        let signature: (usize, &[u8]) = (510, b"\x55\xaa");
+        assert_eq!(partition_table(&with(&[signature, (450, &[0x83])])), Some("MBR"));
+        assert_eq!(partition_table(&with(&[signature, (446, &[0x80]), (450, &[0x07])])), Some("MBR"));
+        // An empty table, code instead of one, and a file system's boot sector.
+        assert_eq!(partition_table(&with(&[signature])), None);
+        assert_eq!(partition_table(&with(&[signature, (446, &[0x12]), (450, &[0x83])])), None);
+        assert_eq!(partition_table(&with(&[signature, (450, &[0x83]), (3, b"NTFS    ")])), None);
+    }
+}

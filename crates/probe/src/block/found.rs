@@ -1,0 +1,293 @@
+//! Looking at a real target before anything is asked of it: what it is, whether it may be probed, and what its user must
+//! type before it is written.
+
+use std::fs::{File, Metadata, OpenOptions};
+use std::io::ErrorKind;
+use std::os::unix::fs::{FileExt, FileTypeExt, MetadataExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+
+use rustix::fs::OFlags;
+use sim::units::show_size;
+
+use super::content::{self, LOOKED_AT};
+use super::disk::{Disk, Medium, Number};
+use super::file::{direct_alignment, holes, in_memory};
+use super::refusal::Refusal;
+use super::roots::Roots;
+use super::usage::{self, Mount};
+
+/// A file or drive that may be read. Nothing of it is open.
+#[derive(Debug)]
+pub struct Found {
+    path: String,
+    canonical: PathBuf,
+    kind: Kind,
+    capacity_bytes: u64,
+    block_bytes: u64,
+    roots: Roots,
+    /// What is on it, as far as its first bytes tell.
+    content: Option<&'static str>,
+    /// What it is to the kernel, so that what is opened later is the same.
+    identity: Identity,
+}
+
+/// A plain file, or a drive.
+#[derive(Debug)]
+pub(crate) enum Kind {
+    /// And what it is on. It is held open, so that no other file can get its inode's number.
+    File { mount: Option<Mount>, below: Option<Disk>, read_only: bool, _held: File },
+    /// A block device, and what is in it.
+    Drive(Disk, Medium),
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Identity {
+    device: u64,
+    inode: u64,
+    bytes: u64,
+}
+
+impl Identity {
+    fn of(data: &Metadata) -> Identity {
+        // A device's node may be made anew; what counts is its number.
+        if data.file_type().is_block_device() {
+            return Identity { device: data.rdev(), inode: 0, bytes: 0 };
+        }
+        Identity { device: data.dev(), inode: data.ino(), bytes: data.len() }
+    }
+}
+
+/// That the user typed what names the target, and what that is: what opening for writing asks for.
+#[derive(Debug)]
+pub struct Confirmed(String);
+
+impl Found {
+    /// Looks at a path. It is opened for reading, its first bytes are read, and a drive is closed.
+    ///
+    /// # Errors
+    /// Each reason not to probe it that holds for tests that only read as well.
+    pub fn look(path: &str, roots: &Roots) -> Result<Found, Refusal> {
+        let canonical = usage::canonical(path)?;
+        let data = canonical.metadata().map_err(|error| Refusal::io(path, error))?;
+        let kind = data.file_type();
+        let refused = |kind| Err(Refusal::Kind { path: path.to_owned(), kind });
+        if kind.is_block_device() {
+            let number = (rustix::fs::major(data.rdev()), rustix::fs::minor(data.rdev()));
+            return Found::drive(path, canonical, number, Identity::of(&data), roots);
+        }
+        if kind.is_file() {
+            return Found::file(path, canonical, &data, roots);
+        }
+        if kind.is_char_device() {
+            let name = canonical.file_name().unwrap_or_default().to_string_lossy().into_owned();
+            if name.strip_prefix("nvme").is_some_and(|rest| rest.starts_with(|c: char| c.is_ascii_digit())) {
+                return Err(Refusal::Controller { path: path.to_owned(), block: format!("/dev/{name}n1") });
+            }
+            return refused("a character device");
+        }
+        refused(if kind.is_dir() {
+            "a folder"
+        } else if kind.is_fifo() {
+            "a pipe"
+        } else {
+            "a socket"
+        })
+    }
+
+    fn drive(path: &str, canonical: PathBuf, of: Number, identity: Identity, roots: &Roots) -> Result<Found, Refusal> {
+        let unknown =
+            |what: &str| Refusal::io(path, format!("{}:{}: {what} is not in {}", of.0, of.1, roots.sys.display()));
+        let disk = Disk::of(roots, of).ok_or_else(|| unknown("its device"))?;
+        let medium = disk.medium();
+        usage::check_drive(roots, path, &disk)?;
+        if !disk.is_partition() && !disk.partitions().is_empty() {
+            return Err(Refusal::Partitions { path: path.to_owned(), names: disk.partitions().join(", ") });
+        }
+        let capacity_bytes = disk.bytes().ok_or_else(|| unknown("its size"))?;
+        let block_bytes = disk.queue_number("logical_block_size").ok_or_else(|| unknown("its logical block"))?;
+        let start = start_of(&open(path, &canonical, identity, false)?, path)?;
+        if let Some(kind) = content::partition_table(&start) {
+            return Err(Refusal::Table { path: path.to_owned(), kind });
+        }
+        let content = content::recognised(&start);
+        let (path, kind, roots) = (path.to_owned(), Kind::Drive(disk, medium), roots.clone());
+        Ok(Found { path, canonical, kind, capacity_bytes, block_bytes, roots, content, identity })
+    }
+
+    fn file(path: &str, canonical: PathBuf, data: &Metadata, roots: &Roots) -> Result<Found, Refusal> {
+        usage::check_file(roots, path, &canonical)?;
+        let number = (rustix::fs::major(data.dev()), rustix::fs::minor(data.dev()));
+        let mount = usage::mount_of(roots, number)?;
+        let plain = File::open(&canonical).map_err(|error| refused(path, "read", &error))?;
+        let identity = Identity::of(&plain.metadata().map_err(|error| Refusal::io(path, error))?);
+        in_memory(path, &plain)?;
+        let block_bytes = direct_alignment(path, &plain, mount.as_ref())?;
+        let capacity_bytes = data.len() / block_bytes * block_bytes;
+        let holes = holes(path, &plain, capacity_bytes)?;
+        if holes > 0 {
+            return Err(Refusal::Sparse { path: path.to_owned(), bytes: holes });
+        }
+        let start = start_of(&plain, path)?;
+        let content = match content::partition_table(&start) {
+            Some("GPT") => Some("a partition table (GPT)"),
+            Some(_) => Some("a partition table (MBR)"),
+            None => content::recognised(&start),
+        };
+        let below = Disk::of(roots, number);
+        let read_only = data.mode() & 0o222 == 0;
+        let (path, kind) = (path.to_owned(), Kind::File { mount, below, read_only, _held: plain });
+        let roots = roots.clone();
+        Ok(Found { path, canonical, kind, capacity_bytes, block_bytes, roots, content, identity })
+    }
+
+    /// What the user called it.
+    pub fn path(&self) -> &str {
+        &self.path
+    }
+
+    /// Bytes that can be asked for.
+    pub fn capacity_bytes(&self) -> u64 {
+        self.capacity_bytes
+    }
+
+    /// Bytes of which offsets and lengths are multiples.
+    pub fn block_bytes(&self) -> u64 {
+        self.block_bytes
+    }
+
+    pub(crate) fn kind(&self) -> &Kind {
+        &self.kind
+    }
+
+    pub(crate) fn roots(&self) -> &Roots {
+        &self.roots
+    }
+
+    /// The drive, if it is one.
+    pub fn disk(&self) -> Option<&Disk> {
+        match &self.kind {
+            Kind::Drive(disk, _) => Some(disk),
+            Kind::File { .. } => None,
+        }
+    }
+
+    /// Whether it is large enough for a test.
+    ///
+    /// # Errors
+    /// If it is not.
+    pub fn check_size(&self, test: &str, expected: u64) -> Result<(), Refusal> {
+        if self.capacity_bytes >= expected {
+            return Ok(());
+        }
+        let (path, found, test) = (self.path.clone(), self.capacity_bytes, test.to_owned());
+        Err(Refusal::TooSmall { path, found, expected, test })
+    }
+
+    /// Whether `tests` may write to it, once its user has confirmed. It is not opened for writing.
+    ///
+    /// # Errors
+    /// If it is read-only, may not be written by this user, or holds what looks like somebody's data.
+    pub fn check_writes(&self, tests: &str) -> Result<(), Refusal> {
+        let (path, tests) = (|| self.path.clone(), || tests.to_owned());
+        let (what, read_only) = match &self.kind {
+            Kind::File { read_only, .. } => ("a file", *read_only),
+            Kind::Drive(disk, _) => ("a drive", disk.is_read_only()),
+        };
+        if read_only {
+            return Err(Refusal::ReadOnly { path: path(), what, tests: tests() });
+        }
+        match usage::may_write(&self.canonical) {
+            Err(rustix::io::Errno::ROFS) => return Err(Refusal::ReadOnly { path: path(), what, tests: tests() }),
+            Err(_) => return Err(Refusal::Permission { path: path(), what: "write" }),
+            Ok(()) => {}
+        }
+        match self.content {
+            Some(content) => Err(Refusal::Content { path: path(), content, tests: tests() }),
+            None => Ok(()),
+        }
+    }
+
+    /// What must be typed before it is written: the serial number; of a drive without, and of a file, the path without links.
+    pub fn key(&self) -> String {
+        let serial = self.disk().and_then(Disk::serial);
+        serial.unwrap_or_else(|| self.canonical.to_string_lossy().into_owned())
+    }
+
+    /// What that is, for people: `the serial number of /dev/nvme0n1 (MODEL, SIZE)`. It does not tell the number.
+    pub fn key_is(&self) -> String {
+        let size = show_size(self.capacity_bytes);
+        match self.disk() {
+            Some(disk) if disk.serial().is_some() => {
+                let model = disk.model().map_or_else(String::new, |model| format!("{model}, "));
+                format!("the serial number of {} ({model}{size})", self.path)
+            }
+            Some(_) => format!("the path of the drive, which has no serial number: {}", self.canonical.display()),
+            None => format!("the file's path from the root: {}", self.canonical.display()),
+        }
+    }
+
+    /// Compares what the user typed.
+    ///
+    /// # Errors
+    /// If it is anything else than [`Found::key`].
+    pub fn confirm(&self, typed: &str) -> Result<Confirmed, Refusal> {
+        if typed == self.key() {
+            return Ok(Confirmed(typed.to_owned()));
+        }
+        Err(Refusal::Unconfirmed { found: typed.to_owned(), expected: self.key_is() })
+    }
+
+    /// Opens it past the page cache; a drive exclusively, so that nothing mounts it meanwhile. Who uses it is looked at again.
+    ///
+    /// # Errors
+    /// If it is another one by now, is in use by now, or the kernel refuses.
+    pub(crate) fn open(&self, write: Option<&Confirmed>) -> Result<File, Refusal> {
+        match &self.kind {
+            Kind::File { .. } => usage::check_file(&self.roots, &self.path, &self.canonical)?,
+            Kind::Drive(disk, _) => usage::check_drive(&self.roots, &self.path, disk)?,
+        }
+        let file = open(&self.path, &self.canonical, self.identity, write.is_some())?;
+        // With the drive held: it may have been unplugged, and another have got its name, while the user typed.
+        let another = match &self.kind {
+            Kind::File { .. } => false,
+            Kind::Drive(disk, medium) => disk.medium() != *medium,
+        };
+        if another || write.is_some_and(|confirmed| confirmed.0 != self.key()) {
+            return Err(Refusal::Changed { path: self.path.clone() });
+        }
+        Ok(file)
+    }
+}
+
+fn open(shown: &str, path: &Path, identity: Identity, write: bool) -> Result<File, Refusal> {
+    let drive = identity.inode == 0;
+    let flags = OFlags::DIRECT | OFlags::CLOEXEC | if drive { OFlags::EXCL } else { OFlags::empty() };
+    let flags = flags.bits().cast_signed();
+    let file = OpenOptions::new().read(true).write(write).custom_flags(flags).open(path).map_err(|error| {
+        if error.kind() == ErrorKind::ResourceBusy {
+            return Refusal::Busy { path: shown.to_owned() };
+        }
+        refused(shown, if write { "write" } else { "read" }, &error)
+    })?;
+    let found = file.metadata().map_err(|error| Refusal::io(shown, error))?;
+    if Identity::of(&found) != identity {
+        return Err(Refusal::Changed { path: shown.to_owned() });
+    }
+    Ok(file)
+}
+
+fn refused(path: &str, what: &'static str, error: &std::io::Error) -> Refusal {
+    match error.kind() {
+        ErrorKind::PermissionDenied => Refusal::Permission { path: path.to_owned(), what },
+        _ => Refusal::io(path, error),
+    }
+}
+
+/// The first bytes, by a descriptor that may bypass the page cache.
+fn start_of(file: &File, path: &str) -> Result<Vec<u8>, Refusal> {
+    let mut buffers = super::buffers::Buffers::new(0);
+    buffers.reserve(1, LOOKED_AT);
+    let buffer = buffers.get(0, LOOKED_AT);
+    let read = file.read_at(buffer, 0).map_err(|error| Refusal::io(path, error))?;
+    Ok(buffer[..read].to_vec())
+}

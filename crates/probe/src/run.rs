@@ -1,0 +1,136 @@
+//! A probe from its first test to its report.
+
+use crate::bench::{Bench, Stop};
+use crate::options::{Options, Test};
+use crate::report::{Finding, Report, VERSION, Verdict};
+use crate::target::{Target, TargetError};
+use crate::{map_cache, parallel, place, read_cache, write_buffer};
+
+/// How far a probe is, for whoever watches.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Progress {
+    /// What is being found out.
+    pub test: Test,
+    /// State of the host memory buffer meanwhile; none if it is not touched.
+    pub hmb: Option<bool>,
+    /// Tests that are done, and all.
+    pub done: (usize, usize),
+}
+
+/// One step of a probe: a test, and the state of the host memory buffer for it.
+pub type Step = (Test, Option<bool>);
+
+/// The steps of a probe of `target`, in their order. Nothing is touched.
+pub fn plan(writable: bool, has_hmb: bool, options: &Options) -> Vec<Step> {
+    let tests = || Test::ALL.into_iter().filter(|test| options.tests.contains(test) && (writable || !test.writes()));
+    if !(has_hmb && options.hmb) {
+        return tests().map(|test| (test, None)).collect();
+    }
+    // The state is part of caches only: what flash does is the same with and without.
+    let cache = |test: &Test| !matches!(test, Test::Stripe);
+    let with = tests().map(|test| (test, Some(true)));
+    with.chain(tests().filter(cache).map(|test| (test, Some(false)))).collect()
+}
+
+/// Probes `target`. `watch` is told before each step, and says whether to go on.
+///
+/// # Errors
+/// If the target fails or `watch` says no.
+pub fn probe(
+    target: &mut dyn Target,
+    options: &Options,
+    watch: &mut dyn FnMut(Progress) -> bool,
+) -> Result<Report, TargetError> {
+    let (report, ended) = probe_as_far_as_possible(target, options, watch);
+    ended.map(|()| report)
+}
+
+/// The same, and what was found until the target failed or `watch` said no.
+pub fn probe_as_far_as_possible(
+    target: &mut dyn Target,
+    options: &Options,
+    watch: &mut dyn FnMut(Progress) -> bool,
+) -> (Report, Result<(), TargetError>) {
+    let facts = target.facts().clone();
+    let mut bench = Bench::new(target, options);
+    let mut findings = Vec::new();
+    let ended = make_steps(&mut bench, options, watch, &mut findings);
+    set_places(&mut findings);
+    let (samples, spent) = bench.into_samples();
+    let report = Report {
+        version: VERSION,
+        program: env!("CARGO_PKG_VERSION"),
+        target: facts,
+        options: options.clone(),
+        ended: ended.as_ref().err().map(ToString::to_string),
+        findings,
+        spent,
+        samples,
+    };
+    (report, ended)
+}
+
+fn make_steps(
+    bench: &mut Bench<'_>,
+    options: &Options,
+    watch: &mut dyn FnMut(Progress) -> bool,
+    findings: &mut Vec<Finding>,
+) -> Result<(), TargetError> {
+    let writable = bench.target().facts().writable;
+    let has_hmb = bench.target().hmb().is_some();
+    let before = bench.target().hmb().filter(|_| options.hmb).map(|hmb| hmb.enabled()).transpose()?;
+    let steps = plan(writable, has_hmb, options);
+    for (i, (test, hmb)) in steps.iter().copied().enumerate() {
+        if !watch(Progress { test, hmb, done: (i, steps.len()) }) {
+            return Err(TargetError::Interrupted);
+        }
+        if let Some(on) = hmb.filter(|on| bench.hmb() != Some(*on)) {
+            bench.switch_hmb(on)?;
+        }
+        let at_hand = hmb.filter(|on| !on).and_then(|_| at_hand(findings));
+        match step(bench, test, options, at_hand) {
+            Ok(found) => findings.extend(found.into_iter().map(|finding| Finding { hmb, ..finding })),
+            Err(Stop::Target(error)) => return Err(error),
+            Err(stop @ Stop::Allowance { .. }) => {
+                let about = test.name().replace('-', "_");
+                let about = ABOUT.into_iter().find(|name| *name == about).expect("every test is about something");
+                findings.push(Finding { hmb, ..Finding::new(about, Verdict::Inconclusive, stop.to_string()) });
+            }
+        }
+    }
+    if let Some(on) = before {
+        bench.switch_hmb(on)?;
+    }
+    Ok(())
+}
+
+const ABOUT: [&str; 5] = ["read_cache", "mapping_cache", "stripe", "parallelism", "write_buffer"];
+
+fn step(bench: &mut Bench<'_>, test: Test, options: &Options, at_hand: Option<f64>) -> Result<Vec<Finding>, Stop> {
+    match test {
+        Test::ReadCache => Ok(vec![read_cache::find(bench, options.read_cache_max)?]),
+        Test::MappingCache => map_cache::find(bench, at_hand),
+        Test::Stripe => Ok(vec![parallel::stripe(bench)?]),
+        Test::Parallelism => Ok(vec![parallel::find(bench)?]),
+        Test::WriteBuffer => write_buffer::find(bench, options),
+    }
+}
+
+/// Time of a read whose entry of the map was at hand, as found before.
+fn at_hand(findings: &[Finding]) -> Option<f64> {
+    findings.iter().find_map(|finding| finding.numbers.get("at_hand_us")).copied()
+}
+
+fn set_places(findings: &mut [Finding]) {
+    for about in ["read_cache", "mapping_cache", "write_buffer"] {
+        let find = |hmb| findings.iter().position(|finding| finding.about == about && finding.hmb == hmb);
+        match (find(Some(true)), find(Some(false)), find(None)) {
+            (Some(with), Some(without), _) => {
+                let (first, second) = findings.split_at_mut(without);
+                place::compare(&mut first[with], &mut second[0]);
+            }
+            (.., Some(only)) => place::alone(&mut findings[only]),
+            _ => {}
+        }
+    }
+}

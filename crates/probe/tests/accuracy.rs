@@ -1,0 +1,58 @@
+//! A few of the drives that the accuracy is measured with (`make probe-accuracy`), and that the same seed gives the same.
+
+use probe::{Options, Report, probe};
+
+#[path = "support/drawn.rs"]
+mod drawn;
+use drawn::{Drive, Judged};
+
+const SEED: u64 = 7;
+
+fn look(number: u64, keep_samples: bool) -> Report {
+    let options = Options { keep_samples, seed: number, ..Options::default() };
+    let mut target = Drive::draw(SEED, number).target();
+    probe(&mut target, &options, &mut |_| true).expect("a simulated drive does not fail")
+}
+
+#[test]
+fn what_is_hidden_is_found() {
+    let (mut right, mut unsized_, mut open, mut wrong) = (0, 0, 0, Vec::new());
+    for number in 0..16 {
+        let report = look(number, false);
+        for truth in Drive::draw(SEED, number).truths {
+            assert_ne!(truth.judge_place(&report), Some(Some(false)), "{number}: {truth:?}");
+            match truth.judge(&report) {
+                Judged::Right => right += 1,
+                Judged::Unsized => unsized_ += 1,
+                Judged::Open => open += 1,
+                Judged::WrongSize | Judged::Wrong => wrong.push((number, truth)),
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "{wrong:?}");
+    assert!(open <= 1 && unsized_ <= 2, "{right} right, {unsized_} without a size, {open} left open");
+}
+
+#[test]
+fn the_same_seed_gives_the_same_report_whether_samples_are_kept_or_not() {
+    let (with, again, without) = (look(0, true), look(0, true), look(0, false));
+    assert_eq!(with.to_json(), again.to_json());
+    assert_eq!(with.findings, without.findings);
+    let samples = with.samples.expect("they were to be kept");
+    let counted: usize = samples.batches.iter().map(|batch| batch.count).sum();
+    assert_eq!(counted, samples.latency_ns.len());
+    assert_eq!(counted as u64, with.spent.requests);
+    assert!(without.samples.is_none());
+}
+
+#[test]
+fn what_is_not_allowed_is_not_done() {
+    let options = Options { read_bytes_max: 1 << 20, write_bytes_max: 0, keep_samples: false, ..Options::default() };
+    let mut target = Drive::draw(SEED, 0).target();
+    let report = probe(&mut target, &options, &mut |_| true).expect("a simulated drive does not fail");
+    assert!(report.spent.read_bytes <= 1 << 20);
+    assert_eq!(report.spent.written_bytes, 0);
+    let last = report.finding("write_buffer", None).expect("it was looked for");
+    assert_eq!(last.verdict, probe::Verdict::Inconclusive);
+    assert_eq!(last.evidence, "the allowance of 0 bytes to Write is used up");
+}

@@ -1,0 +1,91 @@
+//! A real block device: a loop device over a file. Needs root and loop devices: `make test-system`.
+#![cfg(target_os = "linux")]
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+
+use media::{Op, Request};
+use probe::Target;
+use probe::block::{Block, Found, Options, Refusal, Roots};
+
+/// A loop device and the file below it, gone when the test ends.
+struct Loop {
+    image: PathBuf,
+    device: String,
+}
+
+impl Loop {
+    fn new(name: &str) -> Loop {
+        let image = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("loop-{}-{name}", std::process::id()));
+        fs::write(&image, vec![7; 4 << 20]).expect("a file for the test");
+        let made = Command::new("losetup").args(["--find", "--show"]).arg(&image).output().expect("losetup is there");
+        assert!(made.status.success(), "needs root and loop devices: {}", String::from_utf8_lossy(&made.stderr));
+        Loop { image, device: String::from_utf8_lossy(&made.stdout).trim().to_owned() }
+    }
+
+    fn look(&self) -> Result<Found, Refusal> {
+        Found::look(&self.device, &Roots::default())
+    }
+}
+
+impl Drop for Loop {
+    fn drop(&mut self) {
+        drop(Command::new("losetup").args(["--detach", &self.device]).status());
+        drop(fs::remove_file(&self.image));
+    }
+}
+
+fn opening() -> Options {
+    Options { write: None, switch_hmb: false, seed: 1, stop: Arc::new(AtomicBool::new(false)) }
+}
+
+#[test]
+#[ignore = "needs root and loop devices"]
+fn a_device_is_written_trimmed_and_held() {
+    let drive = Loop::new("written");
+    let found = drive.look().expect("nothing uses it");
+    assert_eq!((found.capacity_bytes(), found.block_bytes()), (4 << 20, 512));
+    // It has no serial number: its path names it.
+    let confirmed = found.confirm(&drive.device).expect("it is its path");
+    let mut target = Block::open(&found, Options { write: Some(confirmed), ..opening() }).expect("it can be opened");
+    assert!(target.facts().writable && target.facts().trims);
+    let held = Block::open(&found, opening()).expect_err("it is held").to_string();
+    let expected = "found it in use (the kernel gives it to nobody else), expected a drive that nothing uses";
+    assert_eq!(held, format!("{}: {expected}", drive.device));
+    for (depth, at) in [(1, 0), (4, 1 << 20)] {
+        let requests = [
+            Request::new(Op::Write, at, 4096),
+            Request { fua: true, ..Request::new(Op::Write, at + 8192, 4096) },
+            Request::new(Op::Trim, at + 65536, 65536),
+            Request::flush(),
+            Request::new(Op::Read, at + 131_072, 4096),
+        ];
+        let mut timed = Vec::new();
+        target.run(&requests, depth, &mut timed).expect("a loop device takes all of these");
+        assert!(timed.iter().all(|each| each.ended > each.submitted));
+    }
+    target.close().expect("nothing was switched");
+    let image = fs::read(&drive.image).expect("it is there");
+    for (index, sector) in image.chunks(512).enumerate() {
+        let within = (index * 512) % (1 << 20);
+        let touched = index * 512 < 2 << 20;
+        match within {
+            0..4096 | 8192..12288 if touched => assert_ne!(sector, [7; 512], "sector {index} is written"),
+            65536..131_072 if touched => assert_eq!(sector, [0; 512], "sector {index} is trimmed"),
+            _ => assert_eq!(sector, [7; 512], "sector {index} is as it was"),
+        }
+    }
+}
+
+#[test]
+#[ignore = "needs root and loop devices"]
+fn a_device_that_goes_away_is_another_one() {
+    let first = Loop::new("first");
+    let found = first.look().expect("nothing uses it");
+    drop(first);
+    let opened = Block::open(&found, opening()).expect_err("there is nothing behind it");
+    assert!(matches!(opened, Refusal::Changed { .. } | Refusal::Io { .. }), "{opened}");
+}

@@ -1,0 +1,57 @@
+//! A drive, probed; the model that the probe makes of it, probed again.
+
+use machine::System;
+use machine::prepare::Preparation;
+use probe::{Options, Report, Simulated, model, probe};
+
+fn look(text: &str) -> Report {
+    let system = System::from_toml("drive", text, &[]).unwrap_or_else(|e| panic!("{e}\n{text}"));
+    let mut target = Simulated::new("drive", &system, Preparation::Filled, 3, None).expect("it fits together");
+    let options = Options { keep_samples: false, ..Options::default() };
+    probe(&mut target, &options, &mut |_| true).expect("a simulated drive does not fail")
+}
+
+const DRIVES: [(&str, &str); 3] = [
+    (
+        "read cache, write buffer and part of the map",
+        "read_cache = { size = \"256KiB\" }\nwrite_cache = { size = \"964KiB\" }\n[ftl]\nmap_cache = { size = \"256KiB\" }\n",
+    ),
+    ("all of the map", "read_cache = { size = \"0B\" }\nwrite_cache = { size = \"600KiB\" }\n"),
+    (
+        "no buffer that is seen",
+        "read_cache = { size = \"96KiB\" }\nwrite_cache = { size = \"512KiB\", mode = \"write-through\" }\n",
+    ),
+];
+
+#[test]
+fn a_model_has_the_same_verdicts_sizes_and_latencies() {
+    for (what, parts) in DRIVES {
+        let (device, ftl) = parts.split_once("[ftl]\n").unwrap_or((parts, ""));
+        let text = format!(
+            "title = \"drive\"\n[host]\nmax_transfer = \"128KiB\"\n[link]\ntype = \"pcie\"\ngeneration = 3\nlanes = 4\n\
+             [device]\ndram = \"64MiB\"\ncache_sharing = \"separate\"\n{device}[flash]\nchannels = 4\nchips = 1\ndies = 2\n\
+             planes = 2\nblocks = 62\npages = 192\npage = \"16KiB\"\ncell = \"tlc\"\nread = \"60us\"\nprogram = \"700us\"\n\
+             erase = \"4ms\"\nrate = \"667MT/s\"\n[ftl]\nunit = \"4KiB\"\ncapacity = \"2GiB\"\n{ftl}"
+        );
+        let first = look(&text);
+        let made = model(&first).unwrap_or_else(|e| panic!("{what}: {e}"));
+        let second = look(&made);
+        for about in ["read_cache", "mapping_cache", "write_buffer"] {
+            let (a, b) = (first.finding(about, None).expect(about), second.finding(about, None).expect(about));
+            assert_eq!(a.verdict, b.verdict, "{what}: {about}: {} / {}", a.evidence, b.evidence);
+            if let (Some(a), Some(b)) = (a.size, b.size) {
+                assert!((a.value - b.value).abs() <= 0.1 * a.value, "{what}: {about}: {a:?} {b:?}");
+            }
+        }
+        for (about, name) in [
+            ("parallelism", "read_us"),
+            ("parallelism", "read_us_32"),
+            ("write_buffer", "random_write_us"),
+            ("write_buffer", "random_write_us_32"),
+        ] {
+            let number = |report: &Report| report.finding(about, None).expect(about).numbers[name];
+            let (a, b) = (number(&first), number(&second));
+            assert!((b / a - 1.0).abs() <= 0.15, "{what}: {name}: {a} and {b}\n{made}");
+        }
+    }
+}
