@@ -13,7 +13,7 @@ export PIP_QUIET := 1
 export PIP_ROOT_USER_ACTION := ignore
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: demo test test-rust test-python test-system loom bench lint build clean help
+.PHONY: demo test test-rust test-python test-system loom probe-accuracy bench programs traces lint build clean help
 
 help:
 	@sed -n 's/^#   //p' Makefile
@@ -34,7 +34,7 @@ demo: build
 test: test-rust test-python
 
 test-rust:
-	cargo test --workspace --quiet
+	cargo test --workspace --quiet --no-fail-fast
 
 test-python: build
 	$(BIN)/python -m pytest
@@ -44,11 +44,32 @@ test-python: build
 loom:
 	RUSTFLAGS="--cfg loom" CARGO_TARGET_DIR="$(CARGO_TARGET_DIR)/loom" cargo test --package shared_buffer --test loom --quiet
 
+# What asks the kernel by io_uring and ioctl, with every access to memory checked.
+VALGRIND := --config 'target."cfg(unix)".runner = ["valgrind", "--quiet", "--error-exitcode=9"]'
+
 # Installs what the remaining tests need (as root, on Debian), and runs them.
 test-system: build loom
 	apt-get update -qq
-	apt-get install -y -qq strace valgrind
+	apt-get install -y -qq strace valgrind qemu-user gcc gcc-arm-linux-gnueabi libc6-dev e2fsprogs mount util-linux
 	$(BIN)/python -m pytest -m system
+	cargo test --package probe --lib --test block --quiet $(VALGRIND) -- block::engine requests:: files::
+	if [ -w /dev/loop-control ]; then cargo test --package probe --test loop_device --quiet $(VALGRIND) -- --ignored; \
+	else echo 'not tested: block devices, for want of loop devices (/dev/loop-control)'; fi
+
+# The programs of examples/xip, for ARM and x86-64, each at five levels of optimisation (as root, on Debian 12).
+programs:
+	apt-get update -qq
+	apt-get install -y -qq gcc gcc-arm-linux-gnueabi libc6-dev cmake dpkg-dev
+	examples/xip/build.sh build/xip
+
+# Their page traces, which are in the repository, once more.
+traces: build programs
+	apt-get install -y -qq qemu-user
+	$(BIN)/python examples/xip/traces.py build/xip python/nandram/traces/xip
+
+# How often the probe is right, over drives drawn at random, written to docs/probe-accuracy.md.
+probe-accuracy:
+	cargo run --release --quiet --package probe --example accuracy -- 500 1001 1002 1003 > docs/probe-accuracy.md
 
 # Instruction counts by callgrind, written to BENCH.md.
 bench:

@@ -52,6 +52,16 @@ reads="flash.blocks=32 ftl.gc.start=2 ftl.over_provisioning=0.3"
 # shellcheck disable=SC2086
 read="$(slope read randread 50000 250000 fill $reads)"
 
+# The same reads by where the map is: all of it in the controller, where nothing is asked of it; cached, and always found in
+# the controller, or in host memory; and mostly fetched from flash into host memory, where something makes way for it.
+cached="ftl.map_cache.place=sram device.hmb.use=map"
+# shellcheck disable=SC2086
+near="$(slope near randread 50000 250000 fill $reads $cached ftl.map_cache.size=4MiB)"
+# shellcheck disable=SC2086
+hit="$(slope hit randread 50000 250000 fill $reads $cached ftl.map_cache.size=8KiB device.hmb.size=8MiB)"
+# shellcheck disable=SC2086
+miss="$(slope miss randread 50000 250000 fill $reads $cached ftl.map_cache.size=8KiB device.hmb.size=64KiB)"
+
 # A small write cache and 80,000 writes before the short run ends, so that both end in steady state.
 writes="flash.chips=1 flash.blocks=128 ftl.gc.start=2 device.write_cache.size=2MiB"
 
@@ -66,6 +76,15 @@ Written by \`make bench\` (\`bench/instructions.sh\`): callgrind's count, seed 1
 | random read | 8 KiB | $read | 50,000 and 250,000 |
 
 The reads are on a filled drive with \`$reads\`.
+
+| random read, its entry of the map | mapping unit | instructions | more than with the whole map in the controller |
+| --- | --- | ---: | ---: |
+| in the controller's cache | 8 KiB | $near | $((near - read)) |
+| in a Host Memory Buffer | 8 KiB | $hit | $((hit - read)) |
+| in neither (97 of 100), brought from flash into a Host Memory Buffer | 8 KiB | $miss | $((miss - read)) |
+
+The map of that drive has 393 units of 8 KiB: \`ftl.map_cache.size=4MiB\` holds all of them, \`ftl.map_cache.size=8KiB\` with
+\`device.hmb.size=8MiB\` too, and with \`device.hmb.size=64KiB\` it holds nine.
 
 Writes begin in the analytic steady state, go through a cache of 2 MiB, and include their share of garbage collection:
 \`$writes\`, two units a page, planes that write
@@ -96,4 +115,5 @@ row 8 "28 %" 0.321
     bench/dram.sh
 } >>BENCH.md
 bench/pages.sh >>BENCH.md
+bench/nvmm.sh >>BENCH.md
 cat BENCH.md

@@ -17,8 +17,8 @@ cat <<'TABLE'
 ## Page requests
 
 Written by `make bench` (`bench/pages.sh`): callgrind's count, the difference of runs of 100,000 and 300,000 requests
-(`crates/pager/examples/pages.rs`): a seeded trace over 148 pages of 1 KiB with about the traffic of djpeg in xip, Table 4;
-4 KB of SRAM, two buffers. MIN includes finding the next uses.
+(`crates/pager/examples/pages.rs`): the page trace of djpeg for ARM at -O2, over and over; 4 KB of SRAM, two buffers. MIN
+includes finding the next uses.
 
 | policy | instructions |
 | --- | ---: |

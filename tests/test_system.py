@@ -35,7 +35,8 @@ def test_run_takes_a_system_and_changes() -> None:
 
 def test_systems() -> None:
     presets = ["nvme-client-tlc", "nvme-enterprise-tlc", "sata-mlc", "mqsim-default", "mqsim-ideal-map"]
-    presets += ["ufs2", "ufs2-galaxy-s6", "sata-ssd-southbridge", "ddrssd", "drambus"]
+    presets += ["ufs2", "ufs2-galaxy-s6", "sata-ssd-southbridge", "ddrssd", "drambus", "onenand-xip"]
+    presets += ["hmb-a", "hmb-b", "hmb-c", "hmb-d", "hmb-e", "hmb-f"]
     assert sorted(nandram.systems()) == sorted(presets)
     assert all(nandram.systems().values())
 

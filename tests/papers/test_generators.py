@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nandram.papers.generators import mix
+from nandram.papers.generators import mix, sections
 from nandram.papers.tables import Table
 
 
@@ -60,3 +60,11 @@ def test_a_seed_is_an_order() -> None:
         ("w", 13),
     ]
     assert lines(**keys, seed=1) != lines(**keys, seed=2)
+
+
+def test_sections_are_read_from_their_beginnings_pass_after_pass() -> None:
+    keys = {"kind": "sections", "sections": 3, "read_bytes": 512, "span_bytes": 10240, "passes": 2}
+    head, *rest, last = sections(Table("x.toml", "runs.r.generate", keys)).splitlines()
+    assert (head, rest[:2], last) == ("fio version 3 iolog", ["0 drive add", "0 drive open"], "0 drive close")
+    once = [f"0 drive read {start} 512" for start in (0, 3072, 6656)]
+    assert rest[2:] == once * 2

@@ -30,6 +30,7 @@ def test_every_experiment_is_in_order(name: str, quick: bool) -> None:
         pytest.skip("there is none yet")
     assert list(paper.experiment.entries) == list(paper.claims.claims)
     used = {run for entry in paper.experiment.entries.values() for run in paper.experiment.runs_of(entry)}
+    used.update(run for band in paper.experiment.bands.values() for run in paper.experiment.runs_of_band(band))
     assert used == set(paper.experiment.runs)
     for run in paper.experiment.runs.values():
         for place in run.places():
