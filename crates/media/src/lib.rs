@@ -7,10 +7,12 @@ pub mod action;
 pub mod address;
 pub mod flash;
 pub mod geometry;
+pub mod line;
 pub mod request;
 
 pub use action::{Action, Class, EraseOp, Move, OpId, ProgramOp, ReadOp, Status, Tag};
 pub use address::{BlockAddr, PageAddr, PlaneMask};
 pub use flash::{BlockInfo, Flash, NOBODY};
 pub use geometry::Geometry;
+pub use line::{LINE, LineKind, LineRequest};
 pub use request::{Op, Request, SECTOR};
