@@ -5,6 +5,7 @@ pub mod fast;
 pub mod front;
 mod machine;
 pub mod manifest;
+pub mod memory;
 pub mod paging;
 pub mod prepare;
 pub mod record;

@@ -1,0 +1,57 @@
+//! Main memory: what stands below the last-level cache, in virtual time.
+//!
+//! Whatever it is made of, it takes lines ([`LineRequest`]) and answers each once, with its number.
+
+pub mod dram;
+
+use media::line::LineRequest;
+use sim::{Energy, Time};
+
+pub use self::dram::{DramConfig, DramMemory};
+
+/// Main memory of any kind. Time never goes back: neither between calls of [`submit`](MainMemory::submit) nor of
+/// [`advance`](MainMemory::advance).
+pub enum MainMemory {
+    /// All of it is DRAM.
+    Dram(DramMemory),
+}
+
+impl MainMemory {
+    /// Asks for a line at `now`.
+    ///
+    /// # Panics
+    /// If the line is not within the memory, or not at a multiple of its length.
+    pub fn submit(&mut self, now: Time, request: LineRequest) {
+        match self {
+            MainMemory::Dram(dram) => dram.submit(now, request),
+        }
+    }
+
+    /// When [`advance`](MainMemory::advance) is to be called next at the latest; `None` while nothing is under way.
+    pub fn next_event(&mut self) -> Option<Time> {
+        match self {
+            MainMemory::Dram(dram) => dram.next_event(),
+        }
+    }
+
+    /// Comes to `now`; appends the numbers of the requests that are done, each with when, in order of time.
+    pub fn advance(&mut self, now: Time, completions: &mut Vec<(u32, Time)>) {
+        match self {
+            MainMemory::Dram(dram) => dram.advance(now, completions),
+        }
+    }
+
+    /// Bytes that can be addressed, from 0 on.
+    pub fn bytes(&self) -> u64 {
+        match self {
+            MainMemory::Dram(dram) => dram.bytes(),
+        }
+    }
+
+    /// The energy of all of it until `now`.
+    pub fn energy(&mut self, now: Time) -> Energy {
+        match self {
+            MainMemory::Dram(dram) => dram.energy(now),
+        }
+    }
+}
