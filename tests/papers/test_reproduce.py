@@ -205,7 +205,7 @@ def test_only_what_the_claims_need_is_run(tiny: Path, made: list[str]) -> None:
 
 def test_quick_runs_are_the_declared_ones(tiny: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert call("reproduce", str(tiny), "--quick", "-o", "out", "--claims", "tiny.read_us") == 0
-    assert "(quick)" in capsys.readouterr().out
+    assert "(quick: runs are shorter)" in capsys.readouterr().out
     assert "number_ios=100\n" in Path("out/runs/tiny/reads,depth=1/job.fio").read_text()
 
 

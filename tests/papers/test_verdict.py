@@ -6,7 +6,7 @@ import pytest
 
 from nandram import UserError
 from nandram.papers.claims import Claim, Claims
-from nandram.papers.experiment import Criterion, Entry
+from nandram.papers.entries import Criterion, Entry
 from nandram.papers.expression import Expression
 from nandram.papers.play import Outcome
 from nandram.papers.verdict import Row, claim_ids, judge
@@ -40,7 +40,8 @@ def holds(text: str) -> Criterion:
         (claim("number", 100), 111.0, within(0.1), "missed", 0.11),
         (claim("number", 100), 89.0, within(0.1), "missed", -0.11),
         (claim("number", -2), -2.1, within(0.1), "held", 0.05),
-        (claim("number", 0), 0.0, within(0.1), "missed", None),
+        (claim("number", 0), 0.0, within(0.1), "held", 0.0),
+        (claim("number", 0), 0.1, within(0.1), "missed", None),
         (claim("ratio", 10), 20.0, holds("5 <= ours <= 20"), "held", 1.0),
         (claim("ratio", 10), 20.5, holds("5 <= ours <= 20"), "missed", 1.05),
         (claim("bound", 0.125), 0.1, holds("ours < paper"), "held", -0.2),

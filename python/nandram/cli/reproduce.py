@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
     from nandram.papers import Reproduction
     from nandram.papers.bands import BandTable
-    from nandram.papers.verdict import Row
+    from nandram.papers.verdict import Row, Verdict
 
 
 def reproduce(
@@ -86,11 +86,38 @@ def show(found: "Reproduction") -> None:
                 if table.paper == paper:
                     _band(console, table)
             console.print()
+    if sum(bool(found.of(paper)) for paper in found.titles) > 1:
+        _summary(console, found)
     counts = ", ".join(f"{number} {verdict}" for verdict, number in found.counts.items())
-    console.print(f"{len(found)} claims{' (quick)' if found.quick else ''}: {counts}", markup=False)
+    console.print(f"{len(found)} claims{_quick(found)}: {counts}", markup=False)
 
 
-STYLES = {"held": "green", "missed": "red", "calibrated": "yellow", "not-comparable": "dim"}
+def _quick(found: "Reproduction") -> str:
+    if not found.quick:
+        return ""
+    if not found.left_out:
+        return " (quick: runs are shorter)"
+    return f" (quick: runs are shorter, and {found.left_out} of {found.points + found.left_out} are left out)"
+
+
+def _summary(console: "Console", found: "Reproduction") -> None:
+    """Print how many claims of each paper have which verdict."""
+    from collections import Counter
+
+    from rich.table import Table
+
+    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
+    table.add_column("paper")
+    for title in ("claims", *found.counts):
+        table.add_column(title, justify="right")
+    for paper in found.titles:
+        rows = found.of(paper)
+        counted = Counter(row.verdict for row in rows)
+        table.add_row(paper, str(len(rows)), *(str(counted[verdict]) for verdict in STYLES))
+    console.print(table)
+
+
+STYLES: "dict[Verdict, str]" = {"held": "green", "missed": "red", "calibrated": "yellow", "not-comparable": "dim"}
 
 
 def _table(console: "Console", paper: str, rows: "list[Row]") -> None:
@@ -118,10 +145,13 @@ def _table(console: "Console", paper: str, rows: "list[Row]") -> None:
 
 
 def _notes(console: "Console", paper: str, rows: "list[Row]") -> None:
+    names: dict[str, list[str]] = {}
     for row in rows:
         if row.rests_on.note:
-            name = row.id.removeprefix(f"{paper}.")
-            console.print(f"  {name}: {row.rests_on.note}", markup=False, soft_wrap=True)
+            names.setdefault(row.rests_on.note, []).append(row.id.removeprefix(f"{paper}."))
+    for note, (first, *others) in names.items():
+        more = f" and {len(others)} more" if others else ""
+        console.print(f"  {first}{more}: {note}", markup=False, soft_wrap=True)
 
 
 def _band(console: "Console", band: "BandTable") -> None:

@@ -6,6 +6,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from nandram.errors import UserError
+from nandram.papers.cells import fill
+from nandram.papers.claims import Claims
 from nandram.papers.experiment import Band
 from nandram.papers.functions import kind
 from nandram.papers.grid import Coordinate, Grid, words
@@ -45,7 +47,7 @@ class BandTable:
     cells: tuple[Cell, ...]
 
 
-def evaluate(paper: str, name: str, band: Band, names: dict[str, Any]) -> BandTable:
+def evaluate(claims: Claims, name: str, band: Band, names: dict[str, Any]) -> BandTable:
     """Return the table of a band where expressions see `names`. Raises `UserError`."""
     ours = band.ours.evaluate(names)
     if not isinstance(ours, Grid):
@@ -57,13 +59,18 @@ def evaluate(paper: str, name: str, band: Band, names: dict[str, Any]) -> BandTa
     cells = []
     for key in itertools.product(*rest.values()):
         line = lines.cells[key] if isinstance(lines, Grid) else lines
-        printed = band.paper
-        for axis, coordinate in zip(rest, key, strict=True):
-            if not isinstance(printed, list) or len(printed) != len(rest[axis]):
-                raise UserError(f"{band.place}: found `{printed}`, expected a list of {len(rest[axis])}, one a {axis}")
-            printed = printed[rest[axis].index(coordinate)]
-        if isinstance(printed, bool) or not isinstance(printed, int | float):
-            raise UserError(f"{band.place}: found `{printed}`, expected a number")
         place = dict(zip(rest, key, strict=True))
-        cells.append(Cell(place, float(printed), statistics.median(line), min(line), max(line)))
-    return BandTable(paper, name, band.title, band.over, len(ours.axes[band.over]), tuple(cells))
+        cells.append(Cell(place, _printed(claims, band, place), statistics.median(line), min(line), max(line)))
+    return BandTable(claims.paper, name, band.title, band.over, len(ours.axes[band.over]), tuple(cells))
+
+
+def _printed(claims: Claims, band: Band, place: dict[str, Coordinate]) -> float:
+    """The paper's figure at a place."""
+    if not isinstance(band.paper, str):
+        return float(band.paper)
+    claim = claims.claims.get(fill(band.paper, {axis: str(coordinate) for axis, coordinate in place.items()}))
+    if claim is None or isinstance(claim.value, tuple):
+        raise UserError(
+            f"{band.place}: found `{band.paper}`, expected the name of a claim, filled in by {words(place)}"
+        )
+    return claim.value

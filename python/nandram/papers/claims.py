@@ -11,11 +11,15 @@ kind = "number"
 where = "Table 3"
 when = "the conditions"
 note = "what the paper leaves open, or contradicts"      may be left out
+
+[[table]]                 a table of the paper, each of its cells a claim: `nandram.papers.cells`
 """
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
+from nandram.papers.cells import claims_of
 from nandram.papers.tables import Table, parse
 
 KINDS = {
@@ -57,17 +61,27 @@ class Claims:
 def read(file: str, paper: str, text: str) -> Claims:
     """Read the claims of a paper. Raises `UserError`."""
     top = parse(file, text)
-    top.only("title", "given", "claim")
+    top.only("title", "given", "claim", "table")
     title = top.text("title")
     top.table("given")
     claims: dict[str, Claim] = {}
-    for number, values in enumerate(top.take("claim", "[[claim]] tables", list)):
-        table = Table(file, f"claim {number + 1}", values if isinstance(values, dict) else {})
+    for table in _tables(top):
         claim = _claim(table, paper)
         if claim.id in claims:
             raise table.error("id", claim.id, "each id once")
         claims[claim.id] = claim
     return Claims(paper, title, claims)
+
+
+def _tables(top: Table) -> Iterator[Table]:
+    """A table a claim: those that stand alone, then the cells."""
+    for number, values in enumerate(top.take("claim", "[[claim]] tables", list)):
+        yield Table(top.file, f"claim {number + 1}", values if isinstance(values, dict) else {})
+    for number, values in enumerate(top.take("table", "[[table]] tables", list, default=[])):
+        place = f"table {number + 1}"
+        table = Table(top.file, place, values if isinstance(values, dict) else {})
+        for cell in claims_of(table):
+            yield Table(top.file, place, cell)
 
 
 def _claim(table: Table, paper: str) -> Claim:

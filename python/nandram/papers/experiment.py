@@ -14,6 +14,7 @@
     system = "mqsim-ideal-map"        a preset, or a file beside this one
     set = { "flash.read" = "{read_us}us" }
     grid = { depth = [1, 2, 4] }      axes; {depth} in texts
+    quick = { depth = [1, 4] }        with --quick only these; what is left out is counted
     precondition = "fill"             and warm_up, payload: as of `nandram run`
     seed = 1
     repeat = 3                        seeds 1, 2, 3: a measure is the mean
@@ -30,7 +31,7 @@
     title = "Table 5: time, PM-XIP(8,4) / LRU"
     ours = "policies.time"
     over = "build"
-    paper = [[0.43, 0.38], [0.44, 0.38]]      by the other axes, in their order
+    paper = "xip.table5.{program}.{sram_kib}.time_fixed"      the claims, by the other axes; or one number
 
     [tests]                           by the kind of claim: when a claim holds, and who decided that
     number = { within = 0.10, set_by = "..." }
@@ -39,6 +40,8 @@
     "ssd_crosscheck.a" = "ideal(depth=1).read_us"
     "ssd_crosscheck.b" = { ours = "gain", holds = "5 <= ours <= 20", set_by = "...", note = "..." }
     "ssd_crosscheck.c" = { not_comparable = "why there is no figure" }
+    "xip.table5.{program}.{kib}.time" = "median(policies(program='{program}', sram_kib={kib}).time)"
+                                      the cells of a table (`nandram.papers.cells`)
 
 A number, ratio, bound or arithmetic claim needs a test: ``within``, the relative deviation allowed, or ``holds``, an
 expression in which ``ours`` and ``paper`` are the figures. A range holds inside it, a shape if ours is true or equal.
@@ -46,14 +49,16 @@ expression in which ``ours`` and ``paper`` are the figures. A range holds inside
 
 import itertools
 import keyword
+import math
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 from nandram.options import nearest
-from nandram.papers.claims import KINDS, Claims
+from nandram.papers.claims import Claims
+from nandram.papers.entries import Entry, read_entries, read_tests
 from nandram.papers.expression import Expression
 from nandram.papers.functions import FUNCTIONS
 from nandram.papers.generators import GENERATORS
@@ -64,38 +69,11 @@ from nandram.papers.tables import Table, parse
 
 Constant = int | float | str
 
-SELF_EVIDENT = ("range", "shape")
-"""Kinds of claims that need no test."""
 _RESERVED = {"ours", "paper", "jobs", "nandram"}
 _IN_BRACES = re.compile(r"\{([A-Za-z_]\w*)\}")
 _OPTIONS = ("precondition", "warm_up", "payload", "replay")
 _WORKLOADS = ("job", "trace", "generate", "pages")
-_RUN = ("system", "set", "grid", "seed", "repeat", *_OPTIONS, "wrap", *_WORKLOADS)
-_TEST = ("within", "holds", "set_by")
-
-
-@dataclass(frozen=True)
-class Criterion:
-    """When a claim holds. Exactly one of `within` and `holds` is given."""
-
-    within: float | None
-    """The relative deviation allowed."""
-    holds: Expression | None
-    set_by: str
-    """Who decided that."""
-
-
-@dataclass(frozen=True)
-class Entry:
-    """What stands for a claim."""
-
-    ours: Expression | None
-    """None if there is no figure."""
-    test: Criterion | None
-    """None if the claim's kind is its own test."""
-    note: str
-    not_comparable: str
-    """Why the figures cannot be compared; empty if they can."""
+_RUN = ("system", "set", "grid", "quick", "seed", "repeat", *_OPTIONS, "wrap", *_WORKLOADS)
 
 
 @dataclass(frozen=True)
@@ -107,8 +85,8 @@ class Band:
     """A series."""
     over: str
     """The axis along which median and range are taken."""
-    paper: Any
-    """A number, or lists of lists of them by the other axes."""
+    paper: float | str
+    """A number, or the claims: a pattern of `nandram.papers.cells`, filled by the other axes."""
     place: str
     """Where it stands, for messages."""
 
@@ -142,6 +120,8 @@ class Run:
     constants: dict[str, Constant]
     folder: Path | None
     """Of the file; None if it came with the program."""
+    left_out: int = 0
+    """Points of the grid that are left out to be quick."""
 
     def places(self) -> Iterator[dict[str, Coordinate]]:
         """The points of the grid, in order; one without coordinates if there is none."""
@@ -176,6 +156,15 @@ class Experiment:
         names = set().union(*(each.names for each in expressions if each is not None))
         return self._runs_of_names(names)
 
+    def points_of(self, entry: Entry, run: str) -> dict[str, set[Any]]:
+        """The coordinates of a run that an entry needs, by axis; of an axis that is not there, all."""
+        expressions = [each for each in (entry.ours, entry.test.holds if entry.test else None) if each is not None]
+        if any(run in self.uses.get(name, ()) for each in expressions for name in each.names):
+            return {}  # through a value
+        found = [each.picked(run) for each in expressions if run in each.names]
+        axes = set.intersection(*map(set, found)) if found else set()
+        return {axis: set().union(*(each[axis] for each in found)) for axis in axes}
+
     def runs_of_band(self, band: Band) -> list[str]:
         """The runs that a band needs, in the order of the file."""
         return self._runs_of_names(band.ours.names)
@@ -197,13 +186,13 @@ def read(top: Table, folder: Path | None, claims: Claims, *, quick: bool = False
     """Read an experiment for the claims of a paper from its `tables`. Raises `UserError`."""
     constants = _constants(top, quick)
     measures = _measures(top)
-    runs = {name: _run(table, name, constants, folder) for name, table in top.table("runs").tables().items()}
+    runs = {name: _run(table, name, constants, folder, quick) for name, table in top.table("runs").tables().items()}
     for name in runs.keys() & constants.keys():
         raise top.table("runs").error(name, name, "a name that is no constant's")
     values, uses = _values(top.table("values"), constants, runs, measures)
     scope = {*constants, *runs, *values}
-    tests = _tests(top.table("tests"), constants)
-    entries = _entries(top.table("claims"), claims, tests, scope)
+    tests = read_tests(top.table("tests"), constants)
+    entries = read_entries(top.table("claims"), claims, tests, scope)
     for entry in entries.values():
         if entry.ours is not None:
             _check_runs(entry.ours, runs, measures)
@@ -249,7 +238,7 @@ def _measures(top: Table) -> dict[str, Expression]:
 # -- runs
 
 
-def _run(table: Table, name: str, constants: dict[str, Constant], folder: Path | None) -> Run:
+def _run(table: Table, name: str, constants: dict[str, Constant], folder: Path | None, quick: bool) -> Run:
     _name(table, name)
     table.only(*_RUN)
     axes: dict[str, tuple[Coordinate, ...]] = {}
@@ -271,7 +260,27 @@ def _run(table: Table, name: str, constants: dict[str, Constant], folder: Path |
     for axis in axes:
         if axis not in used:
             raise grid.error(axis, axis, f"an axis that the run uses, as {{{axis}}}")
-    return run
+    fewer = _fewer(table.table("quick"), axes)
+    if not quick or fewer == axes:
+        return run
+    points, left = (math.prod(map(len, each.values())) for each in (axes, fewer))
+    return replace(run, axes=fewer, left_out=(points - left) * repeat)
+
+
+def _fewer(table: Table, axes: dict[str, tuple[Coordinate, ...]]) -> dict[str, tuple[Coordinate, ...]]:
+    """The axes of a grid with only those coordinates that quick runs have."""
+    fewer = dict(axes)
+    for axis in table.values:
+        if axis not in axes:
+            raise table.error(axis, axis, f"an axis of the grid: {words(axes)}{nearest(axis, tuple(axes))}")
+        kept = table.take(axis, "a list of the grid's coordinates", list)
+        for each in kept:
+            if each not in axes[axis]:
+                raise table.error(axis, each, f"some of {words([str(known) for known in axes[axis]])}")
+        if not kept:
+            raise table.error(axis, kept, "a list of the grid's coordinates")
+        fewer[axis] = tuple(each for each in axes[axis] if each in kept)
+    return fewer
 
 
 def _point(run: Run, place: dict[str, Coordinate], seed: int, used: set[str]) -> Point:
@@ -381,73 +390,6 @@ def _band(table: Table, scope: set[str]) -> Band:
         table.text("title"),
         ours,
         table.text("over"),
-        table.take("paper", "a number, or lists of them", list, int, float),
+        table.take("paper", "a number, or the names of claims", str, int, float),
         table.place("paper"),
     )
-
-
-def _tests(table: Table, constants: dict[str, Constant]) -> dict[str, Criterion]:
-    tests = {}
-    for kind, each in table.tables().items():
-        each.only(*_TEST)
-        if kind not in KINDS:
-            raise table.one_of(kind, kind, tuple(KINDS))
-        test = _test(each, set(constants))
-        if test is None:
-            raise each.missing("found neither `within` nor `holds`, expected one of them")
-        tests[kind] = test
-    return tests
-
-
-def _test(table: Table, scope: set[str]) -> Criterion | None:
-    """The test of a table; None if it has none."""
-    within = table.take("within", "a number above 0", int, float, default=None)
-    holds = table.text("holds", None)
-    set_by = table.text("set_by", None)
-    if within is None and holds is None:
-        if set_by is not None:
-            raise table.error("set_by", set_by, "`within` or `holds` beside it")
-        return None
-    if within is not None and holds is not None:
-        raise table.missing("found `within` and `holds`, expected one of them")
-    if within is not None and not within > 0:
-        raise table.error("within", within, "a number above 0")
-    if set_by is None:
-        raise table.error("set_by", "nothing", "who decided when the claim holds")
-    if holds is None:
-        return Criterion(float(within), None, set_by)
-    expression = Expression(holds, table.place("holds"))
-    expression.expect({"ours", "paper", *scope})
-    return Criterion(None, expression, set_by)
-
-
-def _entries(table: Table, claims: Claims, tests: dict[str, Criterion], scope: set[str]) -> dict[str, Entry]:
-    entries = {}
-    for name, value in table.values.items():
-        if name not in claims.claims:
-            hint = nearest(name, tuple(claims.claims))
-            raise table.error(name, name, f"the id of a claim of {claims.paper}{hint}")
-        entries[name] = _entry(table, name, value, claims.claims[name].kind, tests, scope)
-    return entries
-
-
-def _entry(above: Table, name: str, value: object, kind: str, tests: dict[str, Criterion], scope: set[str]) -> Entry:
-    if isinstance(value, str):
-        ours: Expression | None = Expression(value, above.place(name))
-        test, note, reason = None, "", ""
-    else:
-        if not isinstance(value, dict):
-            raise above.error(name, value, "an expression or a table")
-        table = above.table(name)
-        table.only("ours", "note", "not_comparable", *_TEST)
-        text, reason = table.text("ours", None), table.text("not_comparable", "")
-        if text is None and not reason:
-            raise table.missing("found neither `ours` nor `not_comparable`, expected one of them")
-        ours = None if text is None else Expression(text, table.place("ours"))
-        test, note = _test(table, scope), table.text("note", "")
-    if ours is not None:
-        ours.expect(scope)
-    test = test or tests.get(kind)
-    if test is None and not reason and kind not in SELF_EVIDENT:
-        raise above.error(name, "no test", f"`within` or `holds`, here or in [tests] for every {kind}")
-    return Entry(ours, test, note, reason)

@@ -98,6 +98,20 @@ class Expression:
                         found.add((str(each.arg), each.value.value if isinstance(each.value, ast.Constant) else None))
         return found
 
+    def picked(self, of: str) -> dict[str, set[Any]]:
+        """The coordinates of `of` that it can see, by axis; of an axis that is not there, all."""
+        calls = [node for node in ast.walk(self._tree) if isinstance(node, ast.Call)]
+        bases = [node.func.value if isinstance(node.func, ast.Attribute) else node.func for node in calls]
+        picks = [
+            {str(each.arg): each.value.value for each in call.keywords if isinstance(each.value, ast.Constant)}
+            for call, base in zip(calls, bases, strict=True)
+            if isinstance(base, ast.Name) and base.id == of
+        ]
+        uses = sum(isinstance(node, ast.Name) and node.id == of for node in ast.walk(self._tree))
+        if not picks or len(picks) < uses:
+            return {}
+        return {axis: {pick[axis] for pick in picks} for axis in set.intersection(*map(set, picks))}
+
     def evaluate(self, scope: Mapping[str, Any]) -> Any:
         """Return its value where the names are those of `scope`. Raises `UserError`."""
         try:

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     import polars as pl
 
     from nandram.papers.bands import BandTable
+    from nandram.papers.entries import Entry
     from nandram.papers.experiment import Experiment
     from nandram.papers.library import Paper
     from nandram.papers.play import Outcome, Report, Task
@@ -35,6 +36,10 @@ class Reproduction:
     """Whether the runs were the short ones."""
     bands: "tuple[BandTable, ...]" = ()
     """Tables of the papers beside ours, as far as their runs were made."""
+    points: int = 0
+    """Runs that stand behind it."""
+    left_out: int = 0
+    """Runs that the experiments leave out to be quick."""
 
     def __iter__(self) -> "Iterator[Row]":
         return iter(self.rows)
@@ -167,7 +172,8 @@ def reproduce(
         rows += of_it
         bands += tables
     titles = {each.claims.paper: each.claims.title for each in loaded}
-    found = Reproduction(tuple(rows), titles, values, quick, tuple(bands))
+    left_out = sum(plan.left_out for plan in plans)
+    found = Reproduction(tuple(rows), titles, values, quick, tuple(bands), len(tasks), left_out)
     if output is not None:
         _save(found, Path(output), tasks, outcomes)
     return found
@@ -202,6 +208,7 @@ class _Plan:
         ]
         self.tasks: dict[tuple[str, tuple[Any, ...], int], Task] = {}
         """By run, coordinates and seed."""
+        self.left_out = 0
         if paper.experiment is not None:
             self._add_tasks(paper.experiment)
 
@@ -215,6 +222,7 @@ class _Plan:
         for name, run in experiment.runs.items():
             if name not in needed:
                 continue
+            self.left_out += run.left_out
             for place in run.places():
                 for seed in run.seeds:
                     point = [f"{axis}={coordinate}" for axis, coordinate in place.items()]
@@ -222,6 +230,19 @@ class _Plan:
                     label = f"{self._paper.claims.paper}/{','.join([name, *point])}".replace(" ", "_")
                     task = play.task(run.point(place, seed), label, f"{experiment.file}: runs.{name}")
                     self.tasks[name, tuple(place.values()), seed] = task
+
+    def _outcomes(
+        self, experiment: "Experiment", entry: "Entry", outcomes: "dict[str, Outcome]"
+    ) -> "dict[str, Outcome]":
+        """Those that an entry needs, by the run's name."""
+        picked = {run: experiment.points_of(entry, run) for run in experiment.runs_of(entry)}
+        found = {}
+        for (run, key, _), task in self.tasks.items():
+            if run in picked:
+                place = dict(zip(experiment.runs[run].axes, key, strict=True))
+                if all(place[axis] in wanted for axis, wanted in picked[run].items()):
+                    found[task.name] = outcomes[task.key]
+        return found
 
     @property
     def name(self) -> str:
@@ -242,12 +263,11 @@ class _Plan:
         for claim in self.wanted:
             entry = experiment.entries.get(claim.id)
             ours = entry.ours.evaluate(names) if entry is not None and entry.ours is not None else None
-            used = experiment.runs_of(entry) if entry is not None else []
-            of_it = {task.name: outcomes[task.key] for (run, _, _), task in self.tasks.items() if run in used}
+            of_it = {} if entry is None else self._outcomes(experiment, entry, outcomes)
             rows.append(judge(claims, claim, entry, ours, names, of_it))
         made = {run for run, _, _ in self.tasks}
         tables = [
-            bands.evaluate(self.name, name, band, names)
+            bands.evaluate(claims, name, band, names)
             for name, band in experiment.bands.items()
             if made.issuperset(experiment.runs_of_band(band))
         ]

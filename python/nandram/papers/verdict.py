@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from nandram.papers.claims import Claim, Claims
-from nandram.papers.experiment import Criterion, Entry
+from nandram.papers.entries import Criterion, Entry
 from nandram.papers.functions import kind as kind_of
 from nandram.papers.play import Outcome
 
@@ -88,7 +88,7 @@ def judge(
 
 def claim_ids(text: str) -> set[str]:
     """The names in a text that may be claims' ids: words joined by dots."""
-    return set(re.findall(r"\w+(?:\.\w+)+", text))
+    return set(re.findall(r"\w+(?:\.[\w-]+)+", text))
 
 
 def _figure(claim: Claim, entry: Entry | None, ours: Any) -> float | None:
@@ -112,7 +112,10 @@ def _deviation(claim: Claim, ours: float | None) -> float | None:
         near = low if ours < low else high if ours > high else ours
     else:
         near = claim.value
-    return None if near == 0 else ours / near - 1
+    if near == 0:
+        # Nothing is a part of nothing: only nothing is as much.
+        return 0.0 if ours == 0 else None
+    return ours / near - 1
 
 
 def _holds(

@@ -1,0 +1,116 @@
+"""What of an experiment stands for which claim, and when the claim holds."""
+
+from collections.abc import Collection
+from dataclasses import dataclass
+
+from nandram.options import nearest
+from nandram.papers import cells
+from nandram.papers.claims import KINDS, Claims
+from nandram.papers.expression import Expression
+from nandram.papers.tables import Table
+
+SELF_EVIDENT = ("range", "shape")
+"""Kinds of claims that need no test."""
+_TEST = ("within", "holds", "set_by")
+
+
+@dataclass(frozen=True)
+class Criterion:
+    """When a claim holds. Exactly one of `within` and `holds` is given."""
+
+    within: float | None
+    """The relative deviation allowed."""
+    holds: Expression | None
+    set_by: str
+    """Who decided that."""
+
+
+@dataclass(frozen=True)
+class Entry:
+    """What stands for a claim."""
+
+    ours: Expression | None
+    """None if there is no figure."""
+    test: Criterion | None
+    """None if the claim's kind is its own test."""
+    note: str
+    not_comparable: str
+    """Why the figures cannot be compared; empty if they can."""
+
+
+def read_tests(table: Table, constants: Collection[str]) -> dict[str, Criterion]:
+    """Return the tests by the kind of claim. Raises `UserError`."""
+    tests = {}
+    for kind, each in table.tables().items():
+        each.only(*_TEST)
+        if kind not in KINDS:
+            raise table.one_of(kind, kind, tuple(KINDS))
+        test = _test(each, constants)
+        if test is None:
+            raise each.missing("found neither `within` nor `holds`, expected one of them")
+        tests[kind] = test
+    return tests
+
+
+def _test(table: Table, scope: Collection[str]) -> Criterion | None:
+    """The test of a table; None if it has none."""
+    within = table.take("within", "a number above 0", int, float, default=None)
+    holds = table.text("holds", None)
+    set_by = table.text("set_by", None)
+    if within is None and holds is None:
+        if set_by is not None:
+            raise table.error("set_by", set_by, "`within` or `holds` beside it")
+        return None
+    if within is not None and holds is not None:
+        raise table.missing("found `within` and `holds`, expected one of them")
+    if within is not None and not within > 0:
+        raise table.error("within", within, "a number above 0")
+    if set_by is None:
+        raise table.error("set_by", "nothing", "who decided when the claim holds")
+    if holds is None:
+        return Criterion(float(within), None, set_by)
+    expression = Expression(holds, table.place("holds"))
+    expression.expect({"ours", "paper", *scope})
+    return Criterion(None, expression, set_by)
+
+
+def read_entries(table: Table, claims: Claims, tests: dict[str, Criterion], scope: Collection[str]) -> dict[str, Entry]:
+    """Return what stands for each claim, in the order of the claims. Raises `UserError`."""
+    entries: dict[str, Entry] = {}
+    for key, value in table.values.items():
+        pattern = cells.is_pattern(key)
+        found = dict(cells.matches(key, claims.claims) if pattern else [(key, {})] if key in claims.claims else [])
+        if not found:
+            hint = nearest(key, tuple(claims.claims))
+            raise table.error(key, key, f"the id of a claim of {claims.paper}{hint}")
+        for name, names in found.items():
+            if name in entries:
+                raise table.error(key, name, "each claim once")
+            entry = cells.fill(value, names)
+            above = Table(table.file, table.key, {name: entry}) if pattern else table
+            entries[name] = _entry(above, name, entry, claims.claims[name].kind, tests, scope)
+    return {name: entries[name] for name in claims.claims if name in entries}
+
+
+def _entry(
+    above: Table, name: str, value: object, kind: str, tests: dict[str, Criterion], scope: Collection[str]
+) -> Entry:
+    if isinstance(value, str):
+        ours: Expression | None = Expression(value, above.place(name))
+        test, note, reason = None, "", ""
+    else:
+        if not isinstance(value, dict):
+            raise above.error(name, value, "an expression or a table")
+        table = above.table(name)
+        table.only("ours", "note", "not_comparable", *_TEST)
+        text, reason = table.text("ours", None), table.text("not_comparable", "")
+        if text is None and not reason:
+            raise table.missing("found neither `ours` nor `not_comparable`, expected one of them")
+        ours = None if text is None else Expression(text, table.place("ours"))
+        test, note = _test(table, scope), table.text("note", "")
+    if ours is not None:
+        ours.expect(scope)
+    test = test or tests.get(kind)
+    if test is None and not reason and kind not in SELF_EVIDENT:
+        raise above.error(name, "no test", f"`within` or `holds`, here or in [tests] for every {kind}")
+    return Entry(ours, test, note, reason)
