@@ -17,6 +17,7 @@
 pub mod bound;
 pub mod costs;
 pub mod future;
+mod history;
 mod lists;
 pub mod memory;
 mod numbering;

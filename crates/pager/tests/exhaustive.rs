@@ -1,5 +1,5 @@
-//! Every trace of up to 8 requests over 4 pages, with 2 frames of SRAM: no policy beats the optimum, the optimum is
-//! what a search through all schedules finds, and the bound never exceeds it.
+//! Every trace of up to 8 requests over 4 pages, with 2 frames of SRAM: the paper's policies do what the obvious ones do, no
+//! policy beats the optimum, the optimum is what a search through all schedules finds, and the bound never exceeds it.
 
 mod common;
 
@@ -7,12 +7,16 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
 use common::audit;
+use common::obvious::{figure_5, lru, min};
 use pager::bound::{lower_bound, optimum};
 use pager::policy::{Arc, Clock, Fifo, Lru, Min, PmXip, Reading, RentOrBuy, S3Fifo, TwoQ};
 use pager::{Costs, Counts, Weights, future};
 
 const PAGES: u32 = 4;
 const FRAMES: u32 = 2;
+
+/// Windows and thresholds of PM-XIP that traces of 8 requests can tell apart.
+const WINDOWS: [(u32, u32); 10] = [(1, 0), (2, 0), (2, 1), (3, 0), (3, 1), (4, 2), (5, 1), (6, 3), (8, 2), (8, 4)];
 
 /// Calls `each` with every trace of 1 to `longest` requests; with `canonical`, only those whose pages first appear in
 /// order, which stand for all others by renaming.
@@ -147,4 +151,31 @@ fn no_policy_beats_the_optimum_nor_any_conventional_one_min() {
             }
         }
     });
+}
+
+#[test]
+fn lru_min_and_pm_xip_do_what_the_obvious_ones_do() {
+    let (mut all, mut shapes) = (0, 0);
+    traces(8, false, &mut |trace| {
+        all += 1;
+        let conventional = |misses| Counts::conventional(trace.len() as u64, misses);
+        let frames = FRAMES as usize;
+        assert_eq!(audit(Lru::new(FRAMES), PAGES, trace, FRAMES, 1), conventional(lru(trace, frames)), "{trace:?}");
+        let foreseen = future::foresee(PAGES, trace);
+        assert_eq!(audit(Min::new(FRAMES), PAGES, &foreseen, FRAMES, 1), conventional(min(trace, frames)), "{trace:?}");
+    });
+    traces(8, true, &mut |trace| {
+        shapes += 1;
+        for (buffers, (window, threshold)) in [1, 2].into_iter().flat_map(|b| WINDOWS.map(|each| (b, each))) {
+            for reading in Reading::all() {
+                let policy = PmXip::new(FRAMES, buffers, window, threshold, reading);
+                assert_eq!(
+                    audit(policy, PAGES, trace, FRAMES, buffers),
+                    figure_5(trace, 2, buffers as usize, window as usize, threshold as usize, reading),
+                    "{buffers} buffers, PM-XIP({window},{threshold}), {reading:?}, {trace:?}"
+                );
+            }
+        }
+    });
+    assert_eq!((all, shapes), ((1..=8).map(|length| 4u32.pow(length)).sum(), 1 + 2 + 5 + 15 + 51 + 187 + 715 + 2795));
 }

@@ -1,5 +1,6 @@
 //! PM-XIP: the page manager that reads some pages in place.
 
+use crate::history::History;
 use crate::lists::Lists;
 use crate::memory::Memory;
 use crate::policy::Policy;
@@ -62,10 +63,8 @@ impl Reading {
 
 #[derive(Clone, Copy, Debug)]
 struct Page {
-    /// The number of its last run of requests.
+    /// Where its last run of requests began.
     last: u64,
-    /// How often the window holds it.
-    occurrences: u32,
     place: Place,
 }
 
@@ -77,7 +76,7 @@ enum Place {
 }
 
 /// No request yet.
-const EMPTY: u32 = u32::MAX;
+const NONE: u32 = u32::MAX;
 
 /// PM-XIP(w, theta): a faulting page is loaded into a buffer and read there; it moves into SRAM only if it occurs more
 /// than `threshold` times among the last `window` requests. Victims go by least recent request, in the buffers and in
@@ -86,73 +85,64 @@ const EMPTY: u32 = u32::MAX;
 /// Joo, Choi, Park, Chung, Chung, Chang: "Demand paging for OneNAND flash execute-in-place", CODES+ISSS 2006, Figure 5.
 ///
 /// *Reasoning:* a page requested often lately is worth the move and a frame; any other is read where it lies. *Cost:*
-/// one slot of the window and two counters a request; a promotion walks at most `window` pages of the recency list.
-/// *When not to use it:* where SRAM holds, or nearly holds, the working set. Pages that take turns never exceed the
-/// threshold, are never moved although frames lie idle, and are loaded again and again: 2 to 23 times the time of LRU.
-/// [`RentOrBuy`](crate::policy::RentOrBuy) is the policy without that fault.
+/// an addition a request, and a slot of the window and two counters a run of requests for one page; a promotion walks at
+/// most `window` pages of the recency list. *When not to use it:* where SRAM holds, or nearly holds, the working set.
+/// Pages that take turns never exceed the threshold, are never moved although frames lie idle, and are loaded again and
+/// again: 2 to 49 times the time of LRU. [`RentOrBuy`](crate::policy::RentOrBuy) is the policy without that fault.
 #[derive(Clone, Debug)]
 pub struct PmXip {
     reading: Reading,
     threshold: u32,
     frames: u32,
     buffers: u32,
-    /// Runs of requests so far.
+    /// Requests before this one.
     now: u64,
-    /// The page of the request before.
+    /// The page of the request before, and where the run of requests for it began.
     current: u32,
+    began: u64,
+    /// That page is in SRAM, which it does not leave while the run goes on.
+    in_sram: bool,
     pages: Vec<Page>,
     lists: Lists<2>,
-    window: Vec<u32>,
-    oldest: usize,
+    /// The page history window.
+    history: History,
 }
 
 impl PmXip {
     /// An empty SRAM of `frames` pages, `buffers` empty buffers; `window` in requests, `threshold` in occurrences.
     ///
     /// # Panics
-    /// If there is no frame, no buffer, or no window.
+    /// If there is no frame, no buffer, no window, or one of 2^31 requests.
     pub fn new(frames: u32, buffers: u32, window: u32, threshold: u32, reading: Reading) -> PmXip {
         assert!(frames > 0 && buffers > 0, "PM-XIP with {frames} frames and {buffers} buffers");
-        assert!(window > 0, "PM-XIP without a window");
+        assert!(window > 0 && window < 1 << 31, "PM-XIP with a window of {window}");
         PmXip {
             reading,
             threshold,
             frames,
             buffers,
             now: 0,
-            current: EMPTY,
+            current: NONE,
+            began: 0,
+            in_sram: false,
             pages: Vec::new(),
             lists: Lists::new(),
-            window: vec![EMPTY; window as usize],
-            oldest: 0,
+            history: History::new(window),
         }
     }
 
-    /// The page's request enters the window; returns the page whose request left it.
+    /// Where the window begins and ends when the threshold is tested for this request.
     #[inline]
-    fn slide(&mut self, page: u32) -> u32 {
-        let left = std::mem::replace(&mut self.window[self.oldest], page);
-        self.oldest += 1;
-        if self.oldest == self.window.len() {
-            self.oldest = 0;
-        }
-        left
+    fn tested(&self) -> (u64, u64) {
+        let end = self.now + u64::from(self.reading.window == Window::WithCurrent);
+        (self.history.from(end), end)
     }
 
-    /// Counts a request for `entered` in, and one for `left` out.
+    /// Whether the window holds `page` more often than the threshold.
     #[inline]
-    fn recount(&mut self, entered: u32, left: u32) {
-        if left != entered {
-            self.pages[entered as usize].occurrences += 1;
-            if left != EMPTY {
-                self.pages[left as usize].occurrences -= 1;
-            }
-        }
-    }
-
-    #[inline]
-    fn is_hot(&self, page: u32) -> bool {
-        self.pages[page as usize].occurrences > self.threshold
+    fn is_hot(&self, page: u32, (from, end): (u64, u64)) -> bool {
+        let current = if page == self.current { end - self.began.max(from) } else { 0 };
+        self.history.exceeds(page, from, current, u64::from(self.threshold))
     }
 
     fn promote<M: Memory>(&mut self, page: u32, memory: &mut M) {
@@ -180,34 +170,41 @@ impl PmXip {
     }
 
     /// Tests the pages in the buffers, the least recently requested first.
-    fn promote_hot<M: Memory>(&mut self, memory: &mut M) {
+    #[inline(always)]
+    fn promote_hot<M: Memory>(&mut self, tested: (u64, u64), memory: &mut M) {
         let mut next = self.lists.back(BUFFERS);
         while let Some(page) = next {
             next = self.lists.before(page);
-            if self.is_hot(page) {
+            if self.is_hot(page, tested) {
                 self.promote(page, memory);
             }
         }
     }
 
     #[inline]
-    fn hit_in_buffer<M: Memory>(&mut self, page: u32, left: u32, memory: &mut M) {
+    fn hit_in_buffer<M: Memory>(&mut self, page: u32, memory: &mut M) {
         memory.read_buffer(page);
         if self.reading.promotion == Promotion::OnHit {
-            // The window without this request holds the page once less, unless the one that left was for it too.
-            let more = u32::from(self.reading.window == Window::BeforeCurrent && left != page);
-            if self.pages[page as usize].occurrences - more > self.threshold {
+            let tested = self.tested();
+            self.history.forget(tested.0);
+            if self.is_hot(page, tested) {
                 self.promote(page, memory);
+                self.in_sram = true;
             }
         }
     }
 
-    /// Serves the first request of a run for `page`. Times are those of runs: their order is that of last requests.
-    fn visit<M: Memory>(&mut self, page: u32, left: u32, memory: &mut M) {
+    /// Serves the first request of a run for `page`.
+    fn visit<M: Memory>(&mut self, page: u32, memory: &mut M) {
+        let tested = self.tested();
+        if self.current != NONE {
+            self.history.end_run(self.current, self.began, self.now, tested.0);
+        }
         self.current = page;
-        self.now += 1;
+        self.began = self.now;
         let state = &mut self.pages[page as usize];
         state.last = self.now;
+        self.in_sram = state.place == Place::Sram;
         match state.place {
             Place::Sram => {
                 self.lists.move_to_front(SRAM, page);
@@ -215,22 +212,15 @@ impl PmXip {
             }
             Place::Buffer => {
                 self.lists.move_to_front(BUFFERS, page);
-                self.hit_in_buffer(page, left, memory);
+                self.hit_in_buffer(page, memory);
             }
-            Place::Flash => self.fault(page, left, memory),
+            Place::Flash => self.fault(page, tested, memory),
         }
     }
 
-    fn fault<M: Memory>(&mut self, page: u32, left: u32, memory: &mut M) {
-        // The window as it was before this request, for as long as it is looked at.
-        let before = self.reading.window == Window::BeforeCurrent;
-        if before && left != EMPTY {
-            self.recount(left, page);
-        } else if before {
-            self.pages[page as usize].occurrences -= 1;
-        }
+    fn fault<M: Memory>(&mut self, page: u32, tested: (u64, u64), memory: &mut M) {
         if self.reading.test == Test::BeforeDiscard {
-            self.promote_hot(memory);
+            self.promote_hot(tested, memory);
         }
         if self.lists.len(BUFFERS) == self.buffers {
             let victim = self.lists.pop_back(BUFFERS).expect("full buffers hold a page");
@@ -241,17 +231,12 @@ impl PmXip {
         self.pages[page as usize].place = Place::Buffer;
         self.lists.push_front(BUFFERS, page);
         match self.reading.test {
-            Test::AfterDiscard => self.promote_hot(memory),
-            Test::BeforeDiscard if self.is_hot(page) => self.promote(page, memory),
+            Test::AfterDiscard => self.promote_hot(tested, memory),
+            Test::BeforeDiscard if self.is_hot(page, tested) => self.promote(page, memory),
             Test::BeforeDiscard => {}
         }
-        if before {
-            self.recount(page, left);
-        }
-        match self.pages[page as usize].place {
-            Place::Sram => memory.read_sram(page),
-            _ => memory.read_buffer(page),
-        }
+        self.in_sram = self.pages[page as usize].place == Place::Sram;
+        if self.in_sram { memory.read_sram(page) } else { memory.read_buffer(page) }
     }
 }
 
@@ -260,20 +245,20 @@ impl Policy for PmXip {
 
     fn grow(&mut self, pages: u32) {
         self.lists.grow(pages);
-        let unseen = Page { last: 0, occurrences: 0, place: Place::Flash };
+        self.history.grow(pages);
+        let unseen = Page { last: 0, place: Place::Flash };
         self.pages.resize(self.pages.len().max(pages as usize), unseen);
     }
 
     #[inline]
     fn request<M: Memory>(&mut self, page: u32, memory: &mut M) {
-        let left = self.slide(page);
-        self.recount(page, left);
         if page != self.current {
-            self.visit(page, left, memory);
-        } else if self.pages[page as usize].place == Place::Sram {
+            self.visit(page, memory);
+        } else if self.in_sram {
             memory.read_sram(page);
         } else {
-            self.hit_in_buffer(page, left, memory);
+            self.hit_in_buffer(page, memory);
         }
+        self.now += 1;
     }
 }

@@ -1,6 +1,8 @@
 //! An auditor: the two-level memory by its rules alone.
 #![allow(dead_code, reason = "each test file uses a part")]
 
+pub mod obvious;
+
 use pager::{Counts, Memory, Policy};
 
 /// Panics at the first thing that the memory cannot do, and counts what it did.
