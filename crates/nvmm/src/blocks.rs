@@ -15,6 +15,8 @@ pub(crate) enum Use {
     Open,
     /// Not written any more until it is erased.
     Closed,
+    /// Free, and not used: what is known of its pages cannot be read.
+    Aside,
     /// Worn out.
     Bad,
 }
@@ -198,6 +200,31 @@ impl Blocks {
         state.used = Use::Free;
         let erases = state.erases;
         self.free_of(block).insert((erases, block));
+    }
+
+    /// A block that was opened and never erased nor written is not used for now.
+    pub fn set_aside(&mut self, block: u32) {
+        self.unopen(block);
+        let state = self.list[block as usize];
+        self.free_of(block).remove(&(state.erases, block));
+        self.good -= u64::from(self.pages - u32::from(state.worn));
+        self.list[block as usize].used = Use::Aside;
+    }
+
+    /// What was set aside is free again, and what is stuck may be collected again. True if there was any.
+    pub fn try_again(&mut self) -> bool {
+        let mut any = false;
+        for block in self.first_data..self.list.len() as u32 {
+            let state = &mut self.list[block as usize];
+            any |= std::mem::take(&mut state.stuck);
+            if state.used == Use::Aside {
+                (state.used, any) = (Use::Free, true);
+                let (erases, worn) = (state.erases, state.worn);
+                self.good += u64::from(self.pages - u32::from(worn));
+                self.free_of(block).insert((erases, block));
+            }
+        }
+        any
     }
 
     /// Whether a commit would free a block of data.

@@ -59,12 +59,24 @@ impl Nvmm {
                 Ok(false) => {
                     self.collector.pages.pop();
                 }
-                Err(fault) => {
+                Err(Fault::Broken) => {
+                    // What it has here is not known, and stays; and so does the block.
+                    let victim = self.collector.victim.expect("a block under collection");
+                    self.blocks.get_mut(victim).stuck = true;
+                    self.collector.pages.pop();
+                }
+                Err(fault @ Fault::Missing(_)) => {
                     self.fault(fault, out);
                     return;
                 }
             }
         }
+    }
+
+    /// The last free block is being written, and the victim that is to make up for it is not empty yet: if that became
+    /// durable, a memory that is opened after a power cut would have no block to collect with.
+    pub(crate) fn must_not_commit(&self) -> bool {
+        self.collector.victim.is_some() && self.blocks.free_count() == 0 && !self.worn_out
     }
 
     /// Chooses a victim and learns whose pages are in it. False if that is not possible now.

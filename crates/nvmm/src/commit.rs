@@ -119,7 +119,7 @@ impl Nvmm {
                     self.want_sweep = false;
                     self.begin(Cause::Sweep);
                 }
-                Phase::Idle if self.want_commit => {
+                Phase::Idle if self.want_commit && !self.must_not_commit() => {
                     self.want_commit = false;
                     if !self.worn_out {
                         self.begin(Cause::Collection);

@@ -106,6 +106,8 @@ impl Config {
     /// # Errors
     /// What does not, in a sentence.
     pub fn check(&self) -> Result<(), ConfigError> {
+        // A geometry has fewer flash pages than a mapping can name.
+        const { assert!(MAPPING_BITS >= u32::BITS) };
         let fail = |text: String| Err(ConfigError(text));
         if let Some(fault) = self.geometry.fault() {
             return fail(fault);
@@ -135,9 +137,6 @@ impl Config {
                 "{} entries for versions, expected {least} to 2^{INDEX_BITS} - {} pages",
                 self.versions, self.pages
             ));
-        }
-        if u64::from(self.all_blocks()) * u64::from(pages) > 1 << MAPPING_BITS {
-            return fail(format!("more than 2^{MAPPING_BITS} flash pages: larger flash pages map a larger memory"));
         }
         if self.collect_start < 2 {
             return fail(format!("collection starts at {} free blocks, expected at least 2", self.collect_start));

@@ -25,6 +25,7 @@ pub mod config;
 pub mod entry;
 mod epochs;
 mod format;
+mod joint;
 mod layout;
 mod mapping;
 mod open;
@@ -48,6 +49,7 @@ pub use address::{Address, Controller};
 pub use config::{Config, ConfigError, Order, Policy};
 pub use entry::Entry;
 pub use epochs::Token;
+pub use joint::{Joint, JointAnswer, JointToken};
 pub use open::{Medium, OpenError, OpenReport};
 pub use request::{Answer, Application, Error, Reply, Request};
 pub use stats::Stats;
@@ -159,6 +161,8 @@ pub struct Nvmm {
     want_open: bool,
     gathering_is_futile: bool,
     worn_out: bool,
+    /// What could not be read was given a second try, and nothing was programmed since.
+    tried_again: bool,
     /// Something changed that others may have waited for.
     wake: bool,
     stats: Stats,
@@ -218,6 +222,7 @@ impl Nvmm {
             want_open: false,
             gathering_is_futile: false,
             worn_out: false,
+            tried_again: false,
             wake: false,
             stats: Stats::default(),
             plant: Plant::Nothing,
@@ -376,9 +381,15 @@ impl Nvmm {
         }
     }
 
-    /// Nothing is under way, and what is to be written has no place: pages wore out faster than it was foreseen.
+    /// Nothing is under way, and what is to be written has no place: pages wore out faster than it was foreseen. What could
+    /// not be read is read once more before.
     #[cold]
     fn give_up(&mut self, out: &mut Actions) {
+        let unread = self.table.read_again() | self.blocks.try_again();
+        if unread && !self.tried_again {
+            (self.tried_again, self.wake) = (true, true);
+            return;
+        }
         self.worn_out = true;
         for number in std::mem::take(&mut self.active_puts) {
             self.forget_put(number);
@@ -404,7 +415,7 @@ impl Nvmm {
             };
             if let Some(cause) = fence {
                 let writing = self.active_puts.iter().any(|put| *put < self.config.tags);
-                if at > 0 || writing || !self.commit.is_idle() {
+                if at > 0 || writing || !self.commit.is_idle() || self.must_not_commit() {
                     return;
                 }
                 self.queue.pop_front();

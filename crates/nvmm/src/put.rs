@@ -137,6 +137,7 @@ impl Nvmm {
         put.flying -= 1;
         self.wake = true;
         if status == Status::Ok {
+            self.tried_again = false;
             return;
         }
         let (mapping, segment) = (put.parts[part as usize].mapping, u32::from(bit) % self.config.segments);
@@ -183,7 +184,7 @@ impl Nvmm {
         if let Err(fault) = self.table.ensure_owners(first..first + u64::from(self.layout.pages)) {
             if fault == Fault::Broken {
                 // Whose its pages are cannot be noted, so that it could not be collected: it is not used.
-                self.blocks.retire(block);
+                self.blocks.set_aside(block);
                 self.wake = true;
             } else {
                 self.blocks.unopen(block);

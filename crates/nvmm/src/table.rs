@@ -144,6 +144,12 @@ impl Table {
         chunk.dirty = true;
     }
 
+    /// Chunks that could not be read are to be read again. True if there are any.
+    pub fn read_again(&mut self) -> bool {
+        let broken = self.chunks.iter_mut().filter(|chunk| matches!(chunk.data, Data::Broken));
+        broken.map(|chunk| chunk.data = Data::InFlash).count() > 0
+    }
+
     /// The entry `index`.
     #[inline]
     pub fn entry(&self, index: u32) -> Result<Entry, Fault> {

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use media::{BlockAddr, Geometry, PageAddr};
+use media::{BlockAddr, Geometry, PageAddr, PlaneMask};
 use nvmm::{Medium, Order};
 use sim::Rng;
 
@@ -35,6 +35,8 @@ pub struct Flash {
     /// Erases that a page endures: drawn between these, by its address.
     pub endurance: Option<(u64, u64)>,
     pub failures: u64,
+    /// Pages by block and page that cannot be programmed.
+    pub weak: Vec<(u32, u32)>,
 }
 
 fn at(page: PageAddr) -> At {
@@ -55,11 +57,23 @@ impl Flash {
             bad: Vec::new(),
             endurance: None,
             failures: 0,
+            weak: Vec::new(),
         }
     }
 
     pub fn held(&self, page: PageAddr) -> &Held {
         self.pages.get(&at(page)).unwrap_or(&Held::Erased)
+    }
+
+    /// The pages that hold what is `wanted`.
+    pub fn all(&self, wanted: impl Fn(&Held) -> bool) -> Vec<PageAddr> {
+        let address = |(die, planes, block, page): At| PageAddr { die, planes: PlaneMask(planes), block, page };
+        self.pages.iter().filter(|(_, held)| wanted(held)).map(|(at, _)| address(*at)).collect()
+    }
+
+    /// One of them.
+    pub fn find(&self, wanted: impl Fn(&Held) -> bool) -> Option<PageAddr> {
+        self.all(wanted).into_iter().next()
     }
 
     fn endures(&self, (die, plane, block, page): At) -> u64 {
@@ -81,7 +95,7 @@ impl Flash {
             assert!(self.pages.range(later).next().is_none(), "{page:?} is programmed after a later page");
         }
         let erases = self.erases.get(&(key.0, key.1, key.2)).copied().unwrap_or(0);
-        let worn = u64::from(erases) > self.endures(key);
+        let worn = u64::from(erases) > self.endures(key) || self.weak.contains(&(key.2, key.3));
         self.failures += u64::from(worn);
         self.pages.insert(key, if worn { Held::Torn } else { held });
         self.programs += 1;

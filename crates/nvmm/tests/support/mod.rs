@@ -5,4 +5,5 @@
 pub mod expect;
 pub mod flash;
 pub mod memory;
+pub mod small;
 pub mod world;
