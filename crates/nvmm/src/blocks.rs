@@ -61,6 +61,8 @@ pub(crate) struct Blocks {
     first_mapping: u32,
     first_data: u32,
     aside: u64,
+    /// Blocks that became free, where that is told; none: the least erased is used first.
+    released: Option<Vec<u32>>,
 }
 
 impl Blocks {
@@ -80,6 +82,7 @@ impl Blocks {
             first_mapping: layout.first_mapping,
             first_data: layout.first_data,
             aside: u64::from(config.set_aside()) * u64::from(layout.pages),
+            released: None,
         }
     }
 
@@ -121,6 +124,39 @@ impl Blocks {
 
     fn is_data(&self, block: u32) -> bool {
         block >= self.first_data
+    }
+
+    /// How free blocks are ordered.
+    fn key(&self, block: u32) -> (u32, u32) {
+        (if self.released.is_some() { 0 } else { self.get(block).erases }, block)
+    }
+
+    fn insert_free(&mut self, block: u32) {
+        let key = self.key(block);
+        self.free_of(block).insert(key);
+    }
+
+    fn remove_free(&mut self, block: u32) -> bool {
+        let key = self.key(block);
+        self.free_of(block).remove(&key)
+    }
+
+    /// See [`Nvmm::keep_dense`](crate::Nvmm::keep_dense).
+    pub fn keep_dense(&mut self) {
+        self.released = Some(Vec::new());
+        for free in [&mut self.free, &mut self.free_mapping] {
+            *free = free.iter().map(|(_, block)| (0, *block)).collect();
+        }
+    }
+
+    /// The next block that became free and still is.
+    pub fn released(&mut self) -> Option<u32> {
+        loop {
+            let block = self.released.as_mut()?.pop()?;
+            if self.list[block as usize].used == Use::Free {
+                return Some(block);
+            }
+        }
     }
 
     fn free_of(&mut self, block: u32) -> &mut BTreeSet<(u32, u32)> {
@@ -186,8 +222,8 @@ impl Blocks {
                 return true;
             }
             (state.used, state.stuck) = (Use::Free, false);
-            let erases = state.erases;
-            self.free_of(*block).insert((erases, *block));
+            self.insert_free(*block);
+            self.released.iter_mut().for_each(|released| released.push(*block));
             false
         });
         self.emptied = emptied;
@@ -198,15 +234,14 @@ impl Blocks {
         let state = &mut self.list[block as usize];
         assert!(state.used == Use::Open && state.valid == 0, "block {block}: {state:?}");
         state.used = Use::Free;
-        let erases = state.erases;
-        self.free_of(block).insert((erases, block));
+        self.insert_free(block);
     }
 
     /// A block that was opened and never erased nor written is not used for now.
     pub fn set_aside(&mut self, block: u32) {
         self.unopen(block);
+        self.remove_free(block);
         let state = self.list[block as usize];
-        self.free_of(block).remove(&(state.erases, block));
         self.good -= u64::from(self.pages - u32::from(state.worn));
         self.list[block as usize].used = Use::Aside;
     }
@@ -219,9 +254,8 @@ impl Blocks {
             any |= std::mem::take(&mut state.stuck);
             if state.used == Use::Aside {
                 (state.used, any) = (Use::Free, true);
-                let (erases, worn) = (state.erases, state.worn);
-                self.good += u64::from(self.pages - u32::from(worn));
-                self.free_of(block).insert((erases, block));
+                self.good += u64::from(self.pages - u32::from(state.worn));
+                self.insert_free(block);
             }
         }
         any
@@ -238,8 +272,7 @@ impl Blocks {
 
     /// Takes a free block of the table that is not what it was: it holds the journal that was found.
     pub fn claim(&mut self, block: u32) {
-        let erases = self.get(block).erases;
-        assert!(self.free_mapping.remove(&(erases, block)), "block {block} is not free");
+        assert!(self.remove_free(block), "block {block} is not free");
         self.list[block as usize].used = Use::Open;
     }
 
@@ -247,7 +280,7 @@ impl Blocks {
     pub fn retire(&mut self, block: u32) {
         let state = self.list[block as usize];
         assert_eq!(state.valid, 0, "block {block} is retired with data");
-        self.free_of(block).remove(&(state.erases, block));
+        self.remove_free(block);
         if state.used != Use::Bad && self.is_data(block) {
             self.good -= u64::from(self.pages - u32::from(state.worn));
         }
@@ -280,13 +313,14 @@ impl Blocks {
     /// What a block is found to be when the memory is opened, before the journal is read: what is not free for certain is
     /// closed.
     pub fn restore(&mut self, block: u32, erases: u32, bad: bool) {
-        let old = self.list[block as usize].erases;
         if bad {
             self.retire(block);
-        } else if self.free_of(block).remove(&(old, block)) {
-            self.free_of(block).insert((erases, block));
         }
+        let was_free = self.remove_free(block);
         self.list[block as usize].erases = erases;
+        if was_free {
+            self.insert_free(block);
+        }
     }
 
     /// After the journal: what holds something is closed, and all else is free.
@@ -295,7 +329,7 @@ impl Blocks {
             let state = self.list[block as usize];
             if state.valid > 0 {
                 assert_ne!(state.used, Use::Bad, "block {block} is bad and holds data");
-                self.free_of(block).remove(&(state.erases, block));
+                self.remove_free(block);
                 self.list[block as usize].used = Use::Closed;
             }
         }

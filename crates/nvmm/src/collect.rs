@@ -32,6 +32,8 @@ pub(crate) struct Collector {
     gathered_at: Option<u32>,
     /// Entries are short: chains are to be put together.
     pub gather: bool,
+    /// All that gains anything is to be collected.
+    pub compact: bool,
     /// Blocks collected.
     pub rounds: u64,
 }
@@ -45,8 +47,8 @@ impl Nvmm {
                     self.want_commit = true;
                     return;
                 }
-                let gather = self.collector.gather;
-                if !(low || gather) || !self.start_victim(out) {
+                let wanted = low || self.collector.gather || self.collector.compact;
+                if !wanted || !self.start_victim(out) {
                     return;
                 }
             }
@@ -85,6 +87,9 @@ impl Nvmm {
             if self.collector.gather {
                 self.end_gathering(true);
                 return false;
+            }
+            if std::mem::take(&mut self.collector.compact) && self.blocks.has_emptied() {
+                (self.want_commit, self.wake) = (true, true);
             }
             // Nothing seems to be gained; but what only dropped tokens needed still seems needed.
             if self.starved {

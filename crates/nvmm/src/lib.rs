@@ -27,6 +27,7 @@ mod epochs;
 mod format;
 mod joint;
 mod layout;
+mod look;
 mod mapping;
 mod open;
 mod operations;
@@ -265,45 +266,6 @@ impl Nvmm {
             }
             other => panic!("{other:?} is no program"),
         }
-    }
-
-    /// Live tokens, oldest first.
-    pub fn tokens(&self) -> impl Iterator<Item = Token> {
-        self.epochs.tokens.iter().map(|(token, _)| *token)
-    }
-
-    /// What was done so far.
-    pub fn stats(&self) -> Stats {
-        Stats {
-            needed: self.blocks.needed(),
-            capacity: self.blocks.capacity(),
-            free_versions: self.table.available,
-            collected: self.collector.rounds,
-            dram_bytes: self.table.bytes_here() + self.blocks.len() as u64 * size_of::<blocks::Block>() as u64,
-            ..self.stats
-        }
-    }
-
-    /// Nothing is under way and nothing waits.
-    pub fn is_idle(&self) -> bool {
-        self.operations.active() == 0 && self.queue.is_empty()
-    }
-
-    /// Brings what the table has of `page` into DRAM. True if it is there.
-    pub fn prefetch(&mut self, page: u32, out: &mut Actions) -> bool {
-        match self.chain.fetch(page, &self.table) {
-            Err(Fault::Missing(chunk)) => {
-                self.load(chunk, out);
-                false
-            }
-            _ => true,
-        }
-    }
-
-    /// Permissions and owner of a page, if they are in DRAM; within, none if the page is not there.
-    pub fn standing(&mut self, page: u32) -> Option<Option<(Permissions, Application)>> {
-        self.chain.fetch(page, &self.table).ok()?;
-        Some(self.chain.standing().map(|(status, owner)| (status.permissions(), Application(owner))))
     }
 
     /// Plants a bug.

@@ -4,7 +4,7 @@ mod support;
 
 use media::Geometry;
 use nvmm::{Address, Answer, Application, Controller, Permissions, Plant, Request};
-use support::flash::Flash;
+use support::flash::{Flash, Held};
 use support::small::{config, world};
 use support::world::World;
 
@@ -134,4 +134,42 @@ fn a_rollback_restores_each_token_exactly() {
         assert_eq!(changed, [24, 16, 0][token.0 as usize - 1]);
         world.check();
     }
+}
+
+/// A medium that levels its own wear: blocks are used again from the first on, what becomes free is told, and compacting
+/// leaves as many blocks in use as the data fill.
+#[test]
+fn what_becomes_free_is_told_and_compacting_leaves_no_gaps() {
+    let mut world = world(config());
+    world.nvmm.keep_dense();
+    // What is told is given back at once.
+    let mut released = 0;
+    let mut give_back = |world: &mut World| {
+        while let Some(block) = world.nvmm.released() {
+            world.flash.erase(block, u64::MAX);
+            released += 1;
+        }
+    };
+    for round in 0..400 {
+        let write = Request::Write { address: world.address(round * 7 % 32), segments: 1 << (round % 8) | 1 };
+        assert_eq!(world.ask(ONE, write), Answer::Done);
+        if round % 100 == 99 {
+            let Answer::Token(token) = world.ask(ONE, Request::Sync) else { panic!("a token") };
+            assert_eq!(world.ask(ONE, Request::Drop { token }), Answer::Done);
+        }
+        give_back(&mut world);
+    }
+    world.nvmm.compact();
+    let read = Request::Read { address: world.address(0), segments: 1 };
+    assert_eq!(world.ask(ONE, read), Answer::Done);
+    world.check();
+    give_back(&mut world);
+    let stats = world.nvmm.stats();
+    let used: std::collections::BTreeSet<(u32, u16)> = (world.flash.all(|held| matches!(held, Held::Stamp(_))))
+        .into_iter()
+        .map(|page| (page.block, page.die))
+        .collect();
+    // Those that are open, one of collection, and as many as are full.
+    assert!(used.len() as u64 <= stats.needed / 32 + 3, "{} blocks for {}", used.len(), stats.needed);
+    assert!(released > 5, "{released} blocks became free");
 }

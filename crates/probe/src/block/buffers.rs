@@ -1,9 +1,8 @@
 //! Memory for requests that bypass the page cache: aligned, and filled with what no controller compresses or finds twice.
 
+use direct::{ALIGNMENT, aligned};
 use sim::{Rng, Streams};
 
-/// Where buffers begin: at a multiple of the page, which satisfies every controller's alignment.
-const ALIGNMENT: usize = 4096;
 /// Bytes that no two writes have in common, and in which no two sectors of a write are alike.
 const STAMPED: usize = 512;
 
@@ -86,11 +85,6 @@ pub(crate) fn stamp(buffer: &mut [u8], first: u64) {
         let mixed = number.wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ number.rotate_left(32);
         sector[..8].copy_from_slice(&mixed.to_le_bytes());
     }
-}
-
-fn aligned(memory: &mut [u8], bytes: usize) -> &mut [u8] {
-    let start = memory.as_ptr().align_offset(ALIGNMENT);
-    &mut memory[start..start + bytes]
 }
 
 #[cfg(test)]

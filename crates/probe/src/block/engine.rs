@@ -12,7 +12,7 @@ use sim::Time;
 
 use super::buffers::Buffers;
 use super::ring::Ring;
-use super::{discard, threads};
+use super::threads;
 use crate::Timed;
 
 /// Most requests under way at once. NVMe queues have 1,023 entries in Linux and SATA 32; no test asks for more than this.
@@ -117,7 +117,7 @@ pub(crate) fn make(file: &File, request: &Request, buffer: &mut [u8]) -> io::Res
             whole(pwritev2(file, &data, request.offset, ReadWriteFlags::DSYNC)?, request)
         }
         Op::Write => whole(file.write_at(buffer, request.offset)?, request),
-        Op::Trim => discard::discard(file, request.offset, request.bytes),
+        Op::Trim => direct::discard(file, request.offset, request.bytes),
         Op::Flush => Ok(rustix::fs::fdatasync(file)?),
     }
 }

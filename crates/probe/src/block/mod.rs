@@ -5,7 +5,6 @@
 
 mod buffers;
 mod content;
-mod discard;
 mod disk;
 mod engine;
 mod environment;

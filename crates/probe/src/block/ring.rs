@@ -1,36 +1,26 @@
 //! Several requests at a time by io_uring.
 
-use std::fmt;
 use std::io;
 use std::mem::ManuallyDrop;
-use std::os::fd::AsRawFd;
 use std::sync::atomic::Ordering;
 use std::time::Instant;
 
-use io_uring::squeue::Entry;
-use io_uring::{IoUring, opcode, types};
+use direct::Transfer;
 use media::{Op, Request};
-use rustix::io::ReadWriteFlags;
 
 use super::buffers::Buffers;
-use super::discard;
 use super::engine::{Batch, Unfinished, length, since, whole};
 
-/// A pair of queues shared with the kernel.
+/// The queues, and what is under way in them.
+#[derive(Debug)]
 pub(crate) struct Ring {
-    ring: IoUring,
+    ring: direct::Ring,
     /// Buffers that have no request.
     free: Vec<usize>,
     /// The request of each buffer.
     request_of: Vec<usize>,
     /// Requests may be under way of which nobody waits for the end.
     lost: bool,
-}
-
-impl fmt::Debug for Ring {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Ring").field("lost", &self.lost).finish_non_exhaustive()
-    }
 }
 
 impl Ring {
@@ -41,7 +31,7 @@ impl Ring {
     pub(crate) fn new(entries: u32) -> io::Result<Ring> {
         let count = entries as usize;
         let (free, request_of) = (Vec::with_capacity(count), vec![0; count]);
-        Ok(Ring { ring: IoUring::new(entries)?, free, request_of, lost: false })
+        Ok(Ring { ring: direct::Ring::new(entries)?, free, request_of, lost: false })
     }
 
     /// As if the queues had failed.
@@ -88,43 +78,31 @@ impl Ring {
             if under_way == 0 {
                 return Ok(unfinished);
             }
-            retried(|| self.ring.submit_and_wait(1))?;
-            for entry in self.ring.completion() {
-                let buffer = usize::try_from(entry.user_data()).expect("the index of a buffer");
-                let index = self.request_of[buffer];
+            let Ring { ring, free, request_of, .. } = self;
+            ring.wait(|buffer, moved| {
+                let buffer = usize::try_from(buffer).expect("the index of a buffer");
+                let index = request_of[buffer];
                 batch.timed[index].ended = since(start);
-                self.free.push(buffer);
+                free.push(buffer);
                 under_way -= 1;
-                if let (Err(error), None) = (result(entry.result(), &batch.requests[index]), &unfinished) {
+                if let (Err(error), None) = (result(moved, &batch.requests[index]), &unfinished) {
                     unfinished = Some(Unfinished::Failed(index, error));
                 }
-            }
+            })?;
         }
     }
 
     /// Hands a request over.
     fn submit(&mut self, batch: &mut Batch<'_>, buffers: &mut Buffers, index: usize, start: Instant) -> io::Result<()> {
         let buffer = self.free.pop().expect("there are as many buffers as requests under way");
-        let entry = entry(batch, buffers, &batch.requests[index], buffer).user_data(buffer as u64);
+        let transfer = transfer(buffers, &batch.requests[index], buffer);
         self.request_of[buffer] = index;
         batch.timed[index].submitted = since(start);
-        // SAFETY: The entry's memory is the first bytes of a buffer that no other request has (`free`). Buffers were reserved
+        // SAFETY: The transfer's memory is the first bytes of a buffer that no other request has (`free`). Buffers were reserved
         // for the longest request before the batch, so that none moves or is freed while it runs; and `run` frees them only
-        // once every request has ended. The kernel has its own hold of the open file.
-        let pushed = unsafe { self.ring.submission().push(&entry) };
-        pushed.expect("the queue has room for as many as can be under way");
-        retried(|| self.ring.submit()).map(|_| ())
-    }
-}
-
-/// A signal, or a queue that is full for a moment, is no failure.
-fn retried(mut enter: impl FnMut() -> io::Result<usize>) -> io::Result<usize> {
-    use io::ErrorKind::{Interrupted, ResourceBusy, WouldBlock};
-    loop {
-        match enter() {
-            Err(error) if matches!(error.kind(), Interrupted | ResourceBusy | WouldBlock) => {}
-            other => return other,
-        }
+        // once every request has ended. The file is borrowed past the next line, which submits.
+        unsafe { self.ring.push(batch.file, transfer, batch.requests[index].offset, buffer as u64) };
+        self.ring.submit()
     }
 }
 
@@ -132,34 +110,26 @@ fn retried(mut enter: impl FnMut() -> io::Result<usize>) -> io::Result<usize> {
 fn trim(batch: &mut Batch<'_>, index: usize, start: Instant) -> Result<(), Unfinished> {
     let request = &batch.requests[index];
     batch.timed[index].submitted = since(start);
-    let made = discard::discard(batch.file, request.offset, request.bytes);
+    let made = direct::discard(batch.file, request.offset, request.bytes);
     batch.timed[index].ended = since(start);
     made.map_err(|error| Unfinished::Failed(index, error))
 }
 
-/// What a completion says of its request: bytes moved, or an error's number below zero.
-fn result(result: i32, request: &Request) -> io::Result<()> {
-    match usize::try_from(result) {
-        Err(_) => Err(io::Error::from_raw_os_error(-result)),
-        Ok(_) if request.op == Op::Flush => Ok(()),
-        Ok(moved) => whole(moved, request),
+/// What a completion says of its request.
+fn result(moved: io::Result<usize>, request: &Request) -> io::Result<()> {
+    match moved? {
+        _ if request.op == Op::Flush => Ok(()),
+        moved => whole(moved, request),
     }
 }
 
-fn entry(batch: &Batch<'_>, buffers: &mut Buffers, request: &Request, buffer: usize) -> Entry {
-    let file = types::Fd(batch.file.as_raw_fd());
+fn transfer(buffers: &mut Buffers, request: &Request, buffer: usize) -> Transfer {
     let bytes = length(request.bytes);
     let short = u32::try_from(request.bytes).expect("a request is below 4 GiB");
     match request.op {
-        Op::Read => {
-            opcode::Read::new(file, buffers.get(buffer, bytes).as_mut_ptr(), short).offset(request.offset).build()
-        }
-        Op::Write => {
-            let flags = if request.fua { ReadWriteFlags::DSYNC } else { ReadWriteFlags::empty() };
-            let data = buffers.fresh(buffer, bytes).as_ptr();
-            opcode::Write::new(file, data, short).offset(request.offset).rw_flags(flags.bits().cast_signed()).build()
-        }
-        Op::Flush => opcode::Fsync::new(file).flags(types::FsyncFlags::DATASYNC).build(),
+        Op::Read => Transfer::Read(buffers.get(buffer, bytes).as_mut_ptr(), short),
+        Op::Write => Transfer::Write(buffers.fresh(buffer, bytes).as_ptr(), short, request.fua),
+        Op::Flush => Transfer::Flush,
         Op::Trim => unreachable!("a trim is made without the queues"),
     }
 }

@@ -1,0 +1,11 @@
+//! Requests to files and drives past the page cache, several at a time: io_uring, discard, aligned memory. All that needs the
+//! kernel's own calls, for whoever has a file: probes time them, memories keep data by them.
+#![cfg(target_os = "linux")]
+
+mod aligned;
+mod discard;
+mod ring;
+
+pub use aligned::{ALIGNMENT, Aligned, aligned};
+pub use discard::{discard, punch};
+pub use ring::{Ring, Transfer};

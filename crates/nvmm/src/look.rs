@@ -1,0 +1,74 @@
+//! What can be seen of a controller from outside.
+
+use media::BlockAddr;
+
+use crate::blocks::Block;
+use crate::table::Fault;
+use crate::{Actions, Application, Nvmm, Permissions, Stats, Token};
+
+impl Nvmm {
+    /// Live tokens, oldest first.
+    pub fn tokens(&self) -> impl Iterator<Item = Token> {
+        self.epochs.tokens.iter().map(|(token, _)| *token)
+    }
+
+    /// What was done so far.
+    pub fn stats(&self) -> Stats {
+        Stats {
+            needed: self.blocks.needed(),
+            capacity: self.blocks.capacity(),
+            free_versions: self.table.available,
+            collected: self.collector.rounds,
+            dram_bytes: self.table.bytes_here() + self.blocks.len() as u64 * size_of::<Block>() as u64,
+            ..self.stats
+        }
+    }
+
+    /// Nothing is under way and nothing waits.
+    pub fn is_idle(&self) -> bool {
+        self.operations.active() == 0 && self.queue.is_empty()
+    }
+
+    /// Brings what the table has of `page` into DRAM. True if it is there.
+    pub fn prefetch(&mut self, page: u32, out: &mut Actions) -> bool {
+        match self.chain.fetch(page, &self.table) {
+            Err(Fault::Missing(chunk)) => {
+                self.load(chunk, out);
+                false
+            }
+            _ => true,
+        }
+    }
+
+    /// Permissions and owner of a page, if they are in DRAM; within, none if the page is not there.
+    pub fn standing(&mut self, page: u32) -> Option<Option<(Permissions, Application)>> {
+        self.chain.fetch(page, &self.table).ok()?;
+        Some(self.chain.standing().map(|(status, owner)| (status.permissions(), Application(owner))))
+    }
+
+    /// What the next sync will return.
+    pub fn next_token(&self) -> Token {
+        Token(self.epochs.next)
+    }
+
+    /// The newest commit: the number of the root, and of the group of the journal behind it.
+    pub fn committed(&self) -> (u64, u64) {
+        (self.anchors.root, self.journal.group)
+    }
+
+    /// To be called at first for a medium that levels its own wear and can give space back: free blocks are used again from the
+    /// first on, and those that become free are told by [`released`](Self::released).
+    pub fn keep_dense(&mut self) {
+        self.blocks.keep_dense();
+    }
+
+    /// Takes the next block that has become free since, if it still is: nothing in it is needed, whatever happens.
+    pub fn released(&mut self) -> Option<BlockAddr> {
+        self.blocks.released().map(|block| self.layout.block(block))
+    }
+
+    /// Collects until no block has anything to gain. [`is_idle`](Self::is_idle) says when it is over; input is what sets it going.
+    pub fn compact(&mut self) {
+        self.collector.compact = true;
+    }
+}
