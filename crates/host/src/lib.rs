@@ -8,6 +8,7 @@ pub mod ahci;
 pub mod caches;
 mod config;
 pub mod cores;
+pub mod cpu;
 pub mod dma;
 pub mod hmb;
 pub mod memory;

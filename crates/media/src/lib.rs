@@ -9,6 +9,7 @@ pub mod flash;
 pub mod geometry;
 pub mod line;
 pub mod request;
+pub mod step;
 
 pub use action::{Action, Class, EraseOp, Move, OpId, ProgramOp, ReadOp, Status, Tag};
 pub use address::{BlockAddr, PageAddr, PlaneMask};
@@ -16,3 +17,4 @@ pub use flash::{BlockInfo, Flash, NOBODY};
 pub use geometry::Geometry;
 pub use line::{LINE, LineKind, LineRequest};
 pub use request::{Op, Request, SECTOR};
+pub use step::{Act, Step, Steps};

@@ -1,0 +1,358 @@
+//! The processor against obvious second implementations: of its caches, as lists, and of its window, instruction by
+//! instruction.
+
+use std::collections::VecDeque;
+
+use host::cpu::{Bare, CacheConfig, Cpu, CpuConfig, Kernel};
+use media::{Act, LineKind, LineRequest, Step, Steps};
+use proptest::prelude::*;
+use sim::{Rng, Streams, Time};
+
+/// Steps of each thread, all at once.
+struct Listed(Vec<Vec<Step>>);
+
+impl Steps for Listed {
+    fn next(&mut self, thread: u16, steps: &mut Vec<Step>) {
+        steps.append(&mut self.0[usize::from(thread)]);
+    }
+}
+
+/// Memory that answers each request after `latency`. Returns what it was asked.
+fn run<K: Kernel>(cpu: &mut Cpu, kernel: &mut K, mut steps: Listed, latency: Time) -> Vec<(Time, LineRequest)> {
+    let (mut asked, mut requests, mut under_way) = (Vec::new(), Vec::new(), VecDeque::new());
+    loop {
+        let due = under_way.front().map_or(Time::MAX, |(at, _): &(Time, u32)| *at);
+        match cpu.next_event() {
+            Some(next) if next < due => {
+                cpu.advance(due, kernel, &mut steps, &mut requests);
+                for (at, request) in requests.drain(..) {
+                    asked.push((at, request));
+                    under_way.push_back((at + latency, request.id));
+                }
+            }
+            _ => match under_way.pop_front() {
+                Some((at, id)) => _ = cpu.answered(id, at),
+                None => break,
+            },
+        }
+    }
+    assert!(cpu.ended(), "nothing is under way, and a thread has not ended");
+    assert!(asked.is_sorted_by_key(|(at, _)| *at), "time went back");
+    asked
+}
+
+fn config() -> CpuConfig {
+    let cache = |bytes, ways, ps| CacheConfig { bytes, ways, latency: Time::from_ps(ps) };
+    CpuConfig {
+        window: 32,
+        stores: 4,
+        misses: 3,
+        write_backs: 1000,
+        l1: cache(512, 2, 1600),
+        l2: cache(2048, 4, 4800),
+        llc: cache(8192, 4, 14400),
+        ..CpuConfig::default()
+    }
+}
+
+fn draw(rng: &mut Rng, lines: u64, stores: bool) -> Step {
+    let act = match rng.below(4) {
+        0 if stores => Act::Store,
+        1 if rng.chance(0.1) => Act::OrderedLoad,
+        _ => Act::Load,
+    };
+    // Near lines often, far ones sometimes.
+    let line = if rng.chance(0.7) { rng.below(lines / 8) } else { rng.below(lines) };
+    Step {
+        instructions: rng.below(6) as u32 * rng.below(6) as u32,
+        act,
+        bytes: 8,
+        address: line * 64 + rng.below(8) * 8,
+    }
+}
+
+/// A cache as a list of (line, changed) a set, the last used first.
+struct List {
+    sets: Vec<Vec<(u64, bool)>>,
+    ways: usize,
+}
+
+impl List {
+    fn new(config: &CacheConfig) -> List {
+        List { sets: vec![Vec::new(); config.sets() as usize], ways: config.ways as usize }
+    }
+
+    fn use_line(&mut self, line: u64, dirty: bool) -> bool {
+        let set = line as usize % self.sets.len();
+        let set = &mut self.sets[set];
+        let Some(at) = set.iter().position(|(there, _)| *there == line) else { return false };
+        let (_, was) = set.remove(at);
+        set.insert(0, (line, was || dirty));
+        true
+    }
+
+    /// The changed line that goes for it.
+    fn put(&mut self, line: u64, dirty: bool) -> Option<u64> {
+        let set = line as usize % self.sets.len();
+        let set = &mut self.sets[set];
+        set.insert(0, (line, dirty));
+        if set.len() <= self.ways {
+            return None;
+        }
+        let (line, dirty) = set.pop().expect("it has more than its ways");
+        dirty.then_some(line)
+    }
+}
+
+/// All three as lists; what they ask of memory, and which cache had an access (1, 2, 3, or 0 for none).
+struct Lists {
+    l1: List,
+    l2: List,
+    llc: List,
+    asked: Vec<(LineKind, u64)>,
+}
+
+impl Lists {
+    fn new(config: &CpuConfig) -> Lists {
+        Lists { l1: List::new(&config.l1), l2: List::new(&config.l2), llc: List::new(&config.llc), asked: Vec::new() }
+    }
+
+    fn access(&mut self, line: u64, store: bool) -> u32 {
+        if self.l1.use_line(line, store) {
+            return 1;
+        }
+        if self.l2.use_line(line, false) {
+            self.fill_l1(line, store);
+            return 2;
+        }
+        let there = self.llc.use_line(line, false);
+        if !there {
+            self.asked.push((LineKind::Fill, line));
+            let gone = self.llc.put(line, false);
+            self.back(gone);
+        }
+        if let Some(gone) = self.l2.put(line, false) {
+            self.spill(gone);
+        }
+        self.fill_l1(line, store);
+        if there { 3 } else { 0 }
+    }
+
+    fn fill_l1(&mut self, line: u64, store: bool) {
+        if let Some(gone) = self.l1.put(line, store)
+            && !self.l2.use_line(gone, true)
+            && let Some(gone) = self.l2.put(gone, true)
+        {
+            self.spill(gone);
+        }
+    }
+
+    fn spill(&mut self, line: u64) {
+        if !self.llc.use_line(line, true) {
+            let gone = self.llc.put(line, true);
+            self.back(gone);
+        }
+    }
+
+    fn back(&mut self, line: Option<u64>) {
+        self.asked.extend(line.map(|line| (LineKind::WriteBack, line)));
+    }
+}
+
+/// The window, instruction by instruction, over memory of constant latency. When the last instruction retires.
+fn window(config: &CpuConfig, steps: &[Step], latency: u64) -> u64 {
+    let (slot, width) = (config.slot(), config.window as usize);
+    let mut caches = Lists::new(config);
+    // Of each instruction when it retires; of each store when its line is there, in order.
+    let (mut retires, mut drains): (Vec<u64>, Vec<u64>) = (Vec::new(), Vec::new());
+    let mut fills: Vec<(u64, u64)> = Vec::new();
+    let mut clock = 0;
+    let mut asked = 0;
+    for step in steps {
+        for part in 0..=step.instructions {
+            let at = retires.len();
+            let mut now: u64 = clock + slot;
+            if at >= width {
+                now = now.max(retires[at - width]);
+            }
+            let before = retires.last().copied().unwrap_or(0);
+            let mut done = now;
+            if part == step.instructions {
+                let (line, store) = (step.address / 64, step.act == Act::Store);
+                if store && drains.len() >= config.stores as usize {
+                    // A store that drains at once never stalls, nor one that is there before.
+                    now = now.max(drains[drains.len() - config.stores as usize]);
+                }
+                if step.act == Act::OrderedLoad {
+                    now = now.max(before).max(drains.last().copied().unwrap_or(0));
+                }
+                done = now;
+                let level = caches.access(line, store);
+                let to_l2 = (config.l1.latency + config.l2.latency).ps();
+                let to_llc = to_l2 + config.llc.latency.ps();
+                let pending = fills.iter().rev().find(|(there, _)| *there == line).map_or(0, |(_, at)| *at);
+                match level {
+                    0 => {
+                        let mut ask = (now + to_llc).max(asked);
+                        let mut open: Vec<u64> = fills.iter().map(|(_, at)| *at).filter(|at| *at > ask).collect();
+                        open.sort_unstable();
+                        if open.len() >= config.misses as usize {
+                            ask = open[open.len() - config.misses as usize];
+                            now = now.max(ask);
+                        }
+                        asked = ask;
+                        done = ask + latency;
+                        fills.push((line, done));
+                    }
+                    1 if pending > now => done = pending,
+                    2 => done = pending.max(now + to_l2),
+                    3 => {
+                        asked = asked.max(now + to_llc);
+                        done = if pending > asked { pending } else { asked };
+                    }
+                    _ => {}
+                }
+                if store {
+                    // A hit leaves the buffer as soon as it may; else the line has to come.
+                    let fill = if level == 0 { done } else { pending.max(now) };
+                    drains.push(fill.max(drains.last().copied().unwrap_or(0)));
+                    done = now;
+                }
+            }
+            clock = now;
+            retires.push(done.max(if retires.is_empty() { 0 } else { before + slot }));
+        }
+    }
+    retires.last().copied().unwrap_or(0).max(drains.last().copied().unwrap_or(0))
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 64, ..ProptestConfig::default() })]
+
+    #[test]
+    fn caches_are_lists(seed in 0u64..1 << 32, lines in 16u64..1024, latency in 1u64..200) {
+        let mut rng = Streams::new(seed).stream("cpu");
+        let steps: Vec<Step> = (0..4000).map(|_| draw(&mut rng, lines, true)).collect();
+        let config = config();
+        let (mut lists, mut had) = (Lists::new(&config), [0u64; 4]);
+        for step in &steps {
+            had[lists.access(step.address / 64, step.act == Act::Store) as usize] += 1;
+        }
+        let mut cpu = Cpu::new(config);
+        let asked = run(&mut cpu, &mut Bare, Listed(vec![steps]), Time::from_ns(latency));
+        let asked: Vec<_> = asked.iter().map(|(_, request)| (request.kind, request.address / 64)).collect();
+        prop_assert_eq!(asked, lists.asked);
+        let (threads, all) = (cpu.thread_stats()[0], cpu.stats());
+        prop_assert_eq!([all.fills, threads.l1_hits, threads.l2_hits, all.llc_hits + all.llc_merged], had);
+    }
+
+    #[test]
+    fn the_window_is_one_instruction_by_instruction(
+        seed in 0u64..1 << 32, lines in 16u64..1024, latency in 1u64..200, length in 1usize..400,
+    ) {
+        let mut rng = Streams::new(seed).stream("window");
+        let steps: Vec<Step> = (0..length).map(|_| draw(&mut rng, lines, true)).collect();
+        let config = config();
+        let expected = window(&config, &steps, latency * 1000);
+        let mut cpu = Cpu::new(config);
+        run(&mut cpu, &mut Bare, Listed(vec![steps]), Time::from_ns(latency));
+        prop_assert_eq!(cpu.thread_stats()[0].end.ps(), expected);
+    }
+}
+
+fn step(instructions: u32, act: Act, line: u64) -> Step {
+    Step { instructions, act, bytes: 8, address: line * 64 }
+}
+
+fn end_of(config: CpuConfig, threads: Vec<Vec<Step>>) -> (Cpu, Vec<(Time, LineRequest)>) {
+    let mut cpu = Cpu::new(CpuConfig { threads: threads.len() as u16, ..config });
+    let asked = run(&mut cpu, &mut Bare, Listed(threads), Time::from_us(1));
+    (cpu, asked)
+}
+
+/// To a last-level cache's answer, and a microsecond: what a miss takes.
+const MISS: u64 = 1600 + 4800 + 14400 + 1_000_000;
+
+#[test]
+fn loads_overlap_within_the_window_and_not_beyond() {
+    let config = CpuConfig { misses: 10, ..config() };
+    let at = |threads| end_of(config, threads).0.thread_stats()[0].end.ps();
+    assert_eq!(at(vec![vec![step(0, Act::Load, 1)]]), 100 + MISS);
+    // Two in one window: the second is a slot later.
+    assert_eq!(at(vec![vec![step(0, Act::Load, 1), step(0, Act::Load, 99)]]), 200 + MISS);
+    // The second is dispatched when the first has retired.
+    let apart = at(vec![vec![step(0, Act::Load, 1), step(31, Act::Load, 99)]]);
+    assert_eq!(apart, 100 + 2 * MISS);
+    // One that waits for what is before it.
+    assert_eq!(at(vec![vec![step(0, Act::Load, 1), step(0, Act::OrderedLoad, 99)]]), 100 + 2 * MISS);
+}
+
+#[test]
+fn stores_leave_the_window_until_their_buffer_is_full() {
+    let run = |count: u64| {
+        let steps = (0..count).map(|n| step(60, Act::Store, n * 7)).collect();
+        end_of(CpuConfig { misses: 10, ..config() }, vec![steps]).0.thread_stats()[0].end.ps()
+    };
+    // The fourth is dispatched without waiting for the first.
+    assert_eq!(run(4), 4 * 6100 + MISS);
+    // The fifth when the first is in the cache.
+    assert_eq!(run(5), 6100 + 2 * MISS);
+}
+
+#[test]
+fn registers_for_misses_are_a_bound() {
+    let steps = (0..4).map(|n| step(0, Act::Load, n * 7)).collect();
+    let (cpu, _) = end_of(config(), vec![steps]);
+    // The fourth is asked for when the first has come.
+    assert_eq!(cpu.thread_stats()[0].end.ps(), 100 + MISS + 1_000_000);
+}
+
+#[test]
+fn one_fill_serves_all_who_ask_meanwhile() {
+    let same = || vec![step(0, Act::Load, 5), step(2, Act::Load, 5)];
+    let (cpu, asked) = end_of(config(), vec![same(), same(), same()]);
+    assert_eq!(asked.len(), 1);
+    assert_eq!(cpu.stats().llc_merged, 2);
+    assert!(cpu.thread_stats().iter().all(|thread| thread.end == cpu.thread_stats()[0].end));
+}
+
+/// Pages come after 10 us, into frames in the order in which they are asked for, and never leave.
+struct Faults(Vec<u64>, Vec<u64>);
+
+impl Kernel for Faults {
+    fn translate(&mut self, _: u16, page: u64, store: bool) -> Option<u64> {
+        let frame = self.0.iter().position(|there| *there == page)?;
+        if store && !self.1.contains(&page) {
+            self.1.push(page);
+        }
+        Some(frame as u64)
+    }
+    fn fault(&mut self, now: Time, _: u16, page: u64, _: bool) -> Option<Time> {
+        self.0.push(page);
+        Some(now + Time::from_us(10))
+    }
+    fn call(&mut self, now: Time, _: u16, step: &Step) -> Option<Time> {
+        Some(now + Time::from_ns(u64::from(step.bytes)))
+    }
+}
+
+#[test]
+fn faults_and_calls_take_the_time_of_the_kernel() {
+    let steps = vec![
+        step(0, Act::Load, 64 * 1000),
+        step(0, Act::Load, 64 * 1000 + 1),
+        Step { instructions: 9, act: Act::Read, bytes: 500, address: 0 },
+        step(0, Act::Load, 64 * 77),
+        step(0, Act::Store, 64 * 1000),
+    ];
+    let mut kernel = Faults(Vec::new(), Vec::new());
+    let mut cpu = Cpu::new(config());
+    let asked = run(&mut cpu, &mut kernel, Listed(vec![steps]), Time::from_us(1));
+    assert_eq!(asked.iter().map(|(_, request)| request.address).collect::<Vec<_>>(), [0, 64, 4096]);
+    assert_eq!((kernel.0, kernel.1), (vec![1000, 77], vec![1000]));
+    let thread = cpu.thread_stats()[0];
+    assert_eq!((thread.kernel_entries, thread.instructions), (3, 14));
+    assert_eq!(thread.kernel, Time::from_ns(20_500));
+    // Fault, both loads, the call once they have retired, the other fault, its load.
+    assert_eq!(thread.end.ps(), 10_000_100 + 100 + MISS + 900 + 500_000 + 10_000_000 + MISS + 100);
+}
