@@ -1,0 +1,278 @@
+//! Which page is in which frame: sets of ways in order of use. What it says is what the tags in DRAM say; when the
+//! controller may know it is another matter ([`super::tags`]).
+
+/// An entry is one word: the page's number plus one (0: nothing was ever here), above it the way, then the number of the
+/// fetch that fills it, then the flags. The ways of a set stand in order of use, the last used first; what was never used
+/// stands behind all others, and its way is its place.
+type Entry = u64;
+
+const PAGE_BITS: u32 = 36;
+const PAGE: u64 = (1 << PAGE_BITS) - 1;
+const WAY_BITS: u32 = 8;
+const FETCH: u32 = PAGE_BITS + WAY_BITS;
+const FETCH_BITS: u32 = 12;
+const DIRTY: u64 = 1 << 60;
+const FILLING: u64 = 1 << 61;
+const PREFETCHED: u64 = 1 << 62;
+
+/// Ways of a set at most, fetches at a time at most, and pages at most.
+pub(super) const WAYS: u32 = 1 << WAY_BITS;
+pub(super) const FETCHES: u32 = 1 << FETCH_BITS;
+pub(super) const PAGES: u64 = PAGE - 1;
+
+/// What is found of a page.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Found {
+    /// It is not there.
+    Absent,
+    /// It is at this place of its set's order.
+    Here(usize),
+    /// It is on its way, by this fetch.
+    Coming(u32),
+}
+
+/// What had to leave a frame.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Victim {
+    /// The page.
+    pub page: u64,
+    /// It was changed, and is to be written back.
+    pub dirty: bool,
+    /// It was prefetched, and nobody ever asked for it.
+    pub unused: bool,
+}
+
+/// What became of a page at its place.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Touched {
+    pub frame: u64,
+    /// The set's tags are other than they were.
+    pub changed: bool,
+    /// It was prefetched, and this is the first to ask for it.
+    pub first: bool,
+}
+
+pub(super) struct Directory {
+    entries: Vec<Entry>,
+    ways: usize,
+    mask: u64,
+}
+
+impl Directory {
+    pub fn new(sets: u32, ways: u32) -> Directory {
+        assert!(sets.is_power_of_two() && (1..=WAYS).contains(&ways), "{sets} sets of {ways} ways");
+        Directory { entries: vec![0; sets as usize * ways as usize], ways: ways as usize, mask: u64::from(sets - 1) }
+    }
+
+    /// The set that `page` belongs to.
+    #[inline]
+    pub fn set_of(&self, page: u64) -> u32 {
+        (page & self.mask) as u32
+    }
+
+    #[inline]
+    fn set(&self, page: u64) -> &[Entry] {
+        &self.entries[(page & self.mask) as usize * self.ways..][..self.ways]
+    }
+
+    #[inline]
+    fn set_mut(&mut self, page: u64) -> &mut [Entry] {
+        &mut self.entries[(page & self.mask) as usize * self.ways..][..self.ways]
+    }
+
+    /// Looks for `page`. Changes nothing.
+    #[inline]
+    pub fn find(&self, page: u64) -> Found {
+        for (at, entry) in self.set(page).iter().enumerate() {
+            if entry & PAGE == page + 1 {
+                return match entry & FILLING {
+                    0 => Found::Here(at),
+                    _ => Found::Coming((entry >> FETCH) as u32 & (FETCHES - 1)),
+                };
+            }
+            if *entry == 0 {
+                break;
+            }
+        }
+        Found::Absent
+    }
+
+    #[inline]
+    fn frame(&self, page: u64, entry: Entry) -> u64 {
+        (page & self.mask) * self.ways as u64 + (entry >> PAGE_BITS & (u64::from(WAYS) - 1))
+    }
+
+    /// `page`, which is `at` its set's order, is used, and changed by a `write`.
+    #[inline]
+    pub fn touch(&mut self, page: u64, at: usize, write: bool) -> Touched {
+        let set = self.set_mut(page);
+        let old = set[at];
+        let new = (old | if write { DIRTY } else { 0 }) & !PREFETCHED;
+        set.copy_within(..at, 1);
+        set[0] = new;
+        Touched { frame: self.frame(page, new), changed: at > 0 || new != old, first: old & PREFETCHED != 0 }
+    }
+
+    /// `page`, which is on its way, is asked for. True if that is the first time.
+    pub fn touch_coming(&mut self, page: u64) -> bool {
+        let at = self.position(page);
+        self.touch(page, at, false).first
+    }
+
+    fn position(&self, page: u64) -> usize {
+        let at = self.set(page).iter().position(|entry| entry & PAGE == page + 1);
+        at.unwrap_or_else(|| panic!("page {page} is not in its set"))
+    }
+
+    /// Makes room for `page` in the frame of the page that was used longest ago, and is not on its way: the frame, and what
+    /// it held. `None` if all of the set are on their way.
+    pub fn insert(&mut self, page: u64, fetch: u32, prefetched: bool) -> Option<(u64, Option<Victim>)> {
+        let ways = self.ways;
+        let set = self.set_mut(page);
+        let at = (0..ways).rev().find(|at| set[*at] & FILLING == 0)?;
+        // What was never used stands behind: the first of those has its own place as its way.
+        let at = if set[at] == 0 { set.iter().position(|entry| *entry == 0).unwrap_or(at) } else { at };
+        let old = set[at];
+        let way = if old == 0 { at as u64 } else { old >> PAGE_BITS & (u64::from(WAYS) - 1) };
+        let flags = FILLING | if prefetched { PREFETCHED } else { 0 };
+        set.copy_within(..at, 1);
+        set[0] = (page + 1) | way << PAGE_BITS | u64::from(fetch) << FETCH | flags;
+        let victim = (old != 0).then_some(Victim {
+            page: (old & PAGE).wrapping_sub(1),
+            dirty: old & DIRTY != 0,
+            unused: old & PREFETCHED != 0,
+        });
+        Some((self.frame(page, way << PAGE_BITS), victim))
+    }
+
+    /// `page` has come; it is changed already if `dirty`.
+    pub fn filled(&mut self, page: u64, dirty: bool) {
+        let at = self.position(page);
+        let entry = &mut self.set_mut(page)[at];
+        *entry = *entry & !FILLING & !(u64::from(FETCHES - 1) << FETCH) | if dirty { DIRTY } else { 0 };
+    }
+
+    /// The page of the set of `page` that is changed and was used longest ago, if it is among the `cold` that were: it
+    /// counts as unchanged from now on. Its number and frame.
+    pub fn clean_cold(&mut self, page: u64, cold: u32) -> Option<(u64, u64)> {
+        let ways = self.ways;
+        let set = self.set_mut(page);
+        let cold = ways.saturating_sub(cold as usize)..ways;
+        let at = cold.rev().find(|at| set[*at] & (DIRTY | FILLING) == DIRTY)?;
+        set[at] &= !DIRTY;
+        let entry = set[at];
+        Some(((entry & PAGE) - 1, self.frame(page, entry)))
+    }
+
+    /// The next page that is changed, from place `cursor` on, which moves past it; none: there is none any more.
+    pub fn clean_next(&mut self, cursor: &mut usize) -> Option<(u64, u64)> {
+        while *cursor < self.entries.len() {
+            let at = *cursor;
+            *cursor += 1;
+            if self.entries[at] & (DIRTY | FILLING) == DIRTY {
+                self.entries[at] &= !DIRTY;
+                let entry = self.entries[at];
+                let page = (entry & PAGE) - 1;
+                return Some((page, self.frame(page, entry)));
+            }
+        }
+        None
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::BTreeMap;
+
+    use sim::Streams;
+
+    /// A cache as one would first write it down.
+    struct Obvious {
+        sets: BTreeMap<u64, Vec<(u64, bool, bool)>>,
+        ways: usize,
+        count: u64,
+    }
+
+    impl Obvious {
+        /// Whether it was there, and who had to go: page, changed.
+        fn access(&mut self, page: u64, write: bool) -> Option<(bool, Option<(u64, bool)>)> {
+            let set = self.sets.entry(page % self.count).or_default();
+            if let Some(at) = set.iter().position(|(p, ..)| *p == page) {
+                let (_, dirty, coming) = set.remove(at);
+                set.insert(0, (page, dirty || write, coming));
+                return Some((true, None));
+            }
+            let mut victim = None;
+            if set.len() == self.ways {
+                let at = set.iter().rposition(|(.., coming)| !coming)?;
+                let (page, dirty, _) = set.remove(at);
+                victim = Some((page, dirty));
+            }
+            set.insert(0, (page, write, true));
+            Some((false, victim))
+        }
+    }
+
+    #[test]
+    fn it_does_what_the_obvious_cache_does() {
+        for (seed, ways, sets) in [(1, 1, 1), (2, 2, 4), (3, 4, 8), (4, 16, 2), (5, 3, 2)] {
+            let mut rng = Streams::new(seed).stream("directory");
+            let mut directory = Directory::new(sets, ways);
+            let mut obvious = Obvious { sets: BTreeMap::new(), ways: ways as usize, count: u64::from(sets) };
+            let mut coming: Vec<(u64, bool)> = Vec::new();
+            let mut frames: BTreeMap<u64, u64> = BTreeMap::new();
+            for step in 0..20_000 {
+                if !coming.is_empty() && rng.below(3) == 0 {
+                    let (page, dirty) = coming.swap_remove(rng.below(coming.len() as u64) as usize);
+                    directory.filled(page, dirty);
+                    let set = obvious.sets.get_mut(&(page % u64::from(sets))).expect("it is coming");
+                    let entry = set.iter_mut().find(|(p, ..)| *p == page).expect("it is coming");
+                    (entry.1, entry.2) = (entry.1 || dirty, false);
+                    continue;
+                }
+                let (page, write) = (rng.below(u64::from(sets * ways) * 2), rng.below(3) == 0);
+                match directory.find(page) {
+                    Found::Coming(_) => {
+                        directory.touch_coming(page);
+                        let at = coming.iter().position(|(p, _)| *p == page).expect("it is coming");
+                        coming[at].1 |= write;
+                        assert_eq!(obvious.access(page, false), Some((true, None)), "step {step}");
+                    }
+                    Found::Here(at) => {
+                        let touched = directory.touch(page, at, write);
+                        assert_eq!(frames.get(&touched.frame), Some(&page), "step {step}");
+                        assert_eq!(obvious.access(page, write), Some((true, None)), "step {step}");
+                    }
+                    Found::Absent => {
+                        let mut before = obvious.access(page, false);
+                        let got = directory.insert(page, 7, false);
+                        if let Some((frame, victim)) = got {
+                            assert_eq!(frames.insert(frame, page), victim.map(|v| v.page), "step {step}");
+                            coming.push((page, write));
+                        }
+                        let got = got.map(|(_, victim)| (false, victim.map(|v| (v.page, v.dirty))));
+                        assert_eq!(got, before.take(), "step {step} of {seed}");
+                    }
+                }
+            }
+            assert!(frames.len() as u64 == u64::from(sets * ways));
+        }
+    }
+
+    #[test]
+    fn the_coldest_changed_page_is_cleaned_once() {
+        let mut directory = Directory::new(1, 4);
+        for page in 0..4 {
+            directory.insert(page, 0, false).expect("room");
+            directory.filled(page, page < 2);
+        }
+        // In order of use: 3, 2, 1, 0.
+        assert_eq!(directory.clean_cold(0, 1), Some((0, 0)));
+        assert_eq!(directory.clean_cold(0, 1), None);
+        assert_eq!(directory.clean_cold(0, 4), Some((1, 1)));
+        assert_eq!(directory.clean_cold(0, 4), None);
+        let (_, victim) = directory.insert(9, 0, false).expect("room");
+        assert_eq!(victim, Some(Victim { page: 0, dirty: false, unused: false }));
+    }
+}

@@ -1,0 +1,139 @@
+//! Changed pages on their way from their frames to flash: because they have to leave, or early, because they are cold.
+
+use super::fetch::State;
+use super::lookup::PAGES;
+use super::{Action, Actions, DramRequest, Hybrid, Move, Purpose};
+
+/// How far a write-back is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Phase {
+    Idle,
+    /// It waits for a buffer.
+    Unbuffered,
+    /// It is being read from its frame.
+    ReadingOut,
+    /// It is in its buffer, and being written to flash.
+    Writing,
+}
+
+/// A page that is being written back.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct WriteBack {
+    pub page: u64,
+    frame: u64,
+    pub phase: Phase,
+    /// The page left again after this: its newer write-back counts.
+    superseded: bool,
+    /// Some fetch wants the page.
+    wanted: bool,
+}
+
+impl WriteBack {
+    pub const IDLE: WriteBack = WriteBack { page: 0, frame: 0, phase: Phase::Idle, superseded: false, wanted: false };
+}
+
+impl Hybrid {
+    /// `page`, which is in `frame`, is written back.
+    pub(super) fn write_back(&mut self, page: u64, frame: u64, out: &mut Actions) {
+        if let Some(older) = self.find_write_back(page) {
+            self.write_backs[older as usize].superseded = true;
+        }
+        let slot = self.free_write_backs.pop().expect("whoever evicts has seen to it");
+        self.write_backs[slot as usize] = WriteBack { page, frame, phase: Phase::Unbuffered, ..WriteBack::IDLE };
+        if self.free_buffers > 0 {
+            self.read_out(slot, out);
+        } else {
+            self.unbuffered.push_back(slot);
+        }
+    }
+
+    fn read_out(&mut self, slot: u32, out: &mut Actions) {
+        self.free_buffers -= 1;
+        let write_back = &mut self.write_backs[slot as usize];
+        write_back.phase = Phase::ReadingOut;
+        let frame = write_back.frame;
+        out.actions.push(Action::Dram(DramRequest {
+            purpose: Purpose::ReadOut(slot),
+            port: PAGES,
+            write: false,
+            address: frame << self.config.page_shift(),
+            bytes: self.config.page_bytes,
+        }));
+        self.note(Move::FrameToBuffer { frame, slot }, out);
+    }
+
+    /// A page is in its write-back's buffer: it goes to flash, its frame can be filled, and who wants it has it.
+    pub(super) fn was_read_out(&mut self, slot: u32, out: &mut Actions) {
+        let write_back = &mut self.write_backs[slot as usize];
+        assert_eq!(write_back.phase, Phase::ReadingOut, "write-back {slot} is read out");
+        write_back.phase = Phase::Writing;
+        let (page, frame, wanted) = (write_back.page, write_back.frame, write_back.wanted);
+        out.actions.push(Action::Write { slot, page });
+        if wanted && let Some(fetch) = self.fetch_in(|fetch| fetch.state == State::FromWriteBack(slot)) {
+            self.take_from_buffer(fetch, slot, out);
+        }
+        let blocked = self.fetch_in(|fetch| fetch.state == State::Blocked && fetch.frame == frame);
+        if let Some(fetch) = blocked
+            && !self.is_being_read_out(frame)
+        {
+            self.store(fetch, out);
+        }
+    }
+
+    /// A page is in flash.
+    pub(super) fn written(&mut self, slot: u32, out: &mut Actions) {
+        assert_eq!(self.write_backs[slot as usize].phase, Phase::Writing, "write-back {slot} ends");
+        self.write_backs[slot as usize] = WriteBack::IDLE;
+        self.free_write_backs.push(slot);
+        self.free_buffers += 1;
+        if let Some(next) = self.unbuffered.pop_front() {
+            self.read_out(next, out);
+        }
+        self.freed = true;
+    }
+
+    /// The newest write-back of `page`, if it is on its way; whoever asks wants it.
+    pub(super) fn find_write_back(&mut self, page: u64) -> Option<u32> {
+        if self.free_write_backs.len() == self.write_backs.len() {
+            return None;
+        }
+        let newest = |w: &WriteBack| w.phase != Phase::Idle && w.page == page && !w.superseded;
+        let slot = self.write_backs.iter().position(newest)?;
+        self.write_backs[slot].wanted = true;
+        Some(slot as u32)
+    }
+
+    /// Whether what `frame` held is still to be read from it.
+    pub(super) fn is_being_read_out(&self, frame: u64) -> bool {
+        self.free_write_backs.len() < self.write_backs.len()
+            && self
+                .write_backs
+                .iter()
+                .any(|w| w.frame == frame && matches!(w.phase, Phase::Unbuffered | Phase::ReadingOut))
+    }
+
+    /// Behind a miss of `page`, a cold page of its set that was changed is written back early, if a buffer is free.
+    pub(super) fn clean_cold(&mut self, page: u64, out: &mut Actions) -> Option<u64> {
+        if self.config.cold == 0 || self.free_buffers == 0 || self.free_write_backs.is_empty() {
+            return None;
+        }
+        let (cold, frame) = self.directory.clean_cold(page, self.config.cold)?;
+        self.stats.cleaned += 1;
+        self.write_back(cold, frame, out);
+        Some(cold)
+    }
+
+    /// All that is changed is to be written back: as much of it as there are buffers.
+    pub(super) fn go_on_cleaning(&mut self, out: &mut Actions) {
+        let Some(mut cursor) = self.cleaning else { return };
+        while self.free_buffers > 0 && !self.free_write_backs.is_empty() {
+            let Some((page, frame)) = self.directory.clean_next(&mut cursor) else {
+                self.cleaning = None;
+                return;
+            };
+            self.stats.cleaned += 1;
+            self.write_back(page, frame, out);
+        }
+        self.cleaning = Some(cursor);
+    }
+}

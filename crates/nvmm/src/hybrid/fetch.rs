@@ -1,0 +1,235 @@
+//! Pages on their way from flash to their frames, and who waits for them.
+
+use super::directory::Victim;
+use super::evict::Phase;
+use super::lookup::{LINES, PAGES};
+use super::{Action, Actions, Asked, Decision, DramRequest, Hybrid, List, Move, NONE, Purpose};
+use media::line::LINE;
+
+/// How far a fetch is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum State {
+    Idle,
+    /// The page is being read from flash.
+    FromFlash,
+    /// The page is in a write-back's buffer, or is being read into it.
+    FromWriteBack(u32),
+    /// The page is in the fetch's buffer; its frame is being read out still.
+    Blocked,
+    /// The page is being stored.
+    Storing,
+}
+
+/// A fetch (a miss status holding register with a page's buffer).
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Fetch {
+    pub page: u64,
+    pub frame: u64,
+    pub state: State,
+    /// Lines came back: the page is changed.
+    dirty: bool,
+    /// Nobody has asked for it yet.
+    prefetch: bool,
+    /// Who waits.
+    list: List,
+    /// Lines that came back when the page was being stored already.
+    late: List,
+}
+
+impl Fetch {
+    pub const IDLE: Fetch = Fetch {
+        page: 0,
+        frame: 0,
+        state: State::Idle,
+        dirty: false,
+        prefetch: false,
+        list: List::EMPTY,
+        late: List::EMPTY,
+    };
+}
+
+impl Hybrid {
+    /// The page of a node is neither there nor on its way: it is fetched, if a fetch and a frame are free.
+    pub(super) fn miss(&mut self, node: u32, out: &mut Actions) {
+        let page = self.page_of(node);
+        let prefetch = self.nodes[node as usize].kind == Asked::Prefetch;
+        let free = !prefetch || self.stalled.is_empty();
+        let number = self.free_fetches.last().copied().filter(|_| free && !self.free_write_backs.is_empty());
+        let inserted = number.and_then(|number| self.directory.insert(page, number, prefetch));
+        let (Some(number), Some((frame, victim))) = (number, inserted) else {
+            return self.stall(node);
+        };
+        self.free_fetches.pop();
+        let set = self.directory.set_of(page);
+        self.tags.change(set);
+        self.fetches[number as usize] = Fetch { page, frame, prefetch, ..Fetch::IDLE };
+        if prefetch {
+            self.stats.prefetches += 1;
+        } else {
+            self.stats.misses += 1;
+        }
+        if let Some(Victim { page: leaves, dirty, unused }) = victim {
+            self.stats.evictions += 1;
+            self.stats.prefetches_unused += u64::from(unused);
+            if dirty {
+                self.stats.dirty_evictions += 1;
+                self.write_back(leaves, frame, out);
+            }
+        }
+        self.begin_fetch(number, page, out);
+        let cleaned = self.clean_cold(page, out);
+        let write = self.nodes[node as usize].kind == Asked::WriteBack;
+        self.decide(Decision::Miss { page, write, victim, cleaned });
+        if prefetch {
+            self.free_node(node);
+        } else {
+            self.wait_for(node, number, out);
+            self.prefetcher.missed(page, self.config.pages);
+        }
+    }
+
+    fn begin_fetch(&mut self, number: u32, page: u64, out: &mut Actions) {
+        match self.find_write_back(page) {
+            Some(slot) => {
+                self.stats.from_buffers += 1;
+                self.fetches[number as usize].state = State::FromWriteBack(slot);
+                if matches!(self.write_backs[slot as usize].phase, Phase::Writing) {
+                    self.take_from_buffer(number, slot, out);
+                }
+            }
+            None => {
+                self.fetches[number as usize].state = State::FromFlash;
+                out.actions.push(Action::Fetch { fetch: number, page });
+            }
+        }
+    }
+
+    /// The page of fetch `number` is in the buffer of write-back `slot`.
+    pub(super) fn take_from_buffer(&mut self, number: u32, slot: u32, out: &mut Actions) {
+        self.note(Move::BufferToFetch { slot, fetch: number }, out);
+        self.arrived(number, out);
+    }
+
+    /// A request for a page that is on its way.
+    pub(super) fn merge(&mut self, node: u32, fetch: u32, out: &mut Actions) {
+        let kind = self.nodes[node as usize].kind;
+        if kind == Asked::Prefetch {
+            return self.end_prefetch(node);
+        }
+        let page = self.page_of(node);
+        let first = self.directory.touch_coming(page);
+        self.stats.merged += 1;
+        self.decide(Decision::Merged { page, write: kind == Asked::WriteBack });
+        self.wait_for(node, fetch, out);
+        if first {
+            self.used_prefetched(page);
+        }
+    }
+
+    /// A request joins a fetch.
+    fn wait_for(&mut self, node: u32, number: u32, out: &mut Actions) {
+        let (line, id, kind) = (self.line_of(node), self.nodes[node as usize].id, self.nodes[node as usize].kind);
+        let fetch = &mut self.fetches[number as usize];
+        if fetch.prefetch {
+            fetch.prefetch = false;
+            self.prefetcher.ended();
+        }
+        let there = matches!(fetch.state, State::Blocked | State::Storing);
+        match kind {
+            Asked::WriteBack => {
+                // The buffer takes it, whether its page is there or not.
+                fetch.dirty = true;
+                let late = fetch.state == State::Storing;
+                self.note(Move::LineToFetch { id, fetch: number, line }, out);
+                out.actions.push(Action::Answer(id));
+                if late {
+                    Self::append(&mut self.nodes, &mut self.fetches[number as usize].late, node);
+                } else {
+                    self.free_node(node);
+                }
+            }
+            _ if there => self.answer_from(node, number, out),
+            _ => Self::append(&mut self.nodes, &mut fetch.list, node),
+        }
+    }
+
+    /// Answers a request from a fetch's buffer.
+    fn answer_from(&mut self, node: u32, number: u32, out: &mut Actions) {
+        let (line, id) = (self.line_of(node), self.nodes[node as usize].id);
+        self.note(Move::FetchToLine { fetch: number, line, id }, out);
+        out.actions.push(Action::Answer(id));
+        self.free_node(node);
+    }
+
+    /// A page has come from flash.
+    pub(super) fn fetched(&mut self, number: u32, out: &mut Actions) {
+        assert_eq!(self.fetches[number as usize].state, State::FromFlash, "fetch {number} ends");
+        self.arrived(number, out);
+    }
+
+    /// The page is in the fetch's buffer: first whoever waits is answered, then it is stored.
+    fn arrived(&mut self, number: u32, out: &mut Actions) {
+        let mut node = std::mem::replace(&mut self.fetches[number as usize].list, List::EMPTY).first;
+        while node != NONE {
+            let next = self.nodes[node as usize].next;
+            self.answer_from(node, number, out);
+            node = next;
+        }
+        let frame = self.fetches[number as usize].frame;
+        if self.is_being_read_out(frame) {
+            self.fetches[number as usize].state = State::Blocked;
+        } else {
+            self.store(number, out);
+        }
+    }
+
+    pub(super) fn store(&mut self, number: u32, out: &mut Actions) {
+        let fetch = &mut self.fetches[number as usize];
+        fetch.state = State::Storing;
+        let address = fetch.frame << self.config.page_shift();
+        out.actions.push(Action::Dram(DramRequest {
+            purpose: Purpose::Store(number),
+            port: PAGES,
+            write: true,
+            address,
+            bytes: self.config.page_bytes,
+        }));
+    }
+
+    /// A page is in its frame.
+    pub(super) fn stored(&mut self, number: u32, out: &mut Actions) {
+        let Fetch { page, frame, dirty, late, prefetch, state, .. } = self.fetches[number as usize];
+        assert_eq!(state, State::Storing, "the page of fetch {number} is stored");
+        self.note(Move::FetchToFrame { fetch: number, frame }, out);
+        self.directory.filled(page, dirty);
+        self.decide(Decision::Filled { page });
+        if dirty {
+            let set = self.directory.set_of(page);
+            self.change_tags(set, out);
+        }
+        let mut node = late.first;
+        while node != NONE {
+            let (next, line) = (self.nodes[node as usize].next, self.line_of(node));
+            out.actions.push(Action::Dram(DramRequest {
+                purpose: Purpose::LateLine,
+                port: LINES,
+                write: true,
+                address: self.line_address(frame, line),
+                bytes: LINE as u32,
+            }));
+            self.free_node(node);
+            node = next;
+        }
+        if prefetch {
+            self.prefetcher.ended();
+        }
+        self.fetches[number as usize] = Fetch::IDLE;
+        self.free_fetches.push(number);
+        self.freed = true;
+    }
+
+    /// Fetches in `state`.
+    pub(super) fn fetch_in(&self, wanted: impl Fn(&Fetch) -> bool) -> Option<u32> {
+        self.fetches.iter().position(wanted).map(|number| number as u32)
+    }
+}

@@ -1,0 +1,38 @@
+//! What a hybrid controller has done.
+
+/// Counters since it was made.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Stats {
+    /// Lines asked for.
+    pub fills: u64,
+    /// Lines that came back.
+    pub write_backs: u64,
+    /// Of both, those whose page was in its frame.
+    pub hits: u64,
+    /// Of both, those whose page was on its way already.
+    pub merged: u64,
+    /// Of both, those whose page had to be fetched.
+    pub misses: u64,
+    /// Pages that were fetched without being asked for.
+    pub prefetches: u64,
+    /// Of these, those that were asked for later, in their frame or on their way.
+    pub prefetches_used: u64,
+    /// Of these, those that left without ever being asked for.
+    pub prefetches_unused: u64,
+    /// Pages that had to leave.
+    pub evictions: u64,
+    /// Of these, those that were changed, and so were written back.
+    pub dirty_evictions: u64,
+    /// Pages that were written back before they had to leave.
+    pub cleaned: u64,
+    /// Misses that found their page in the buffer of a write-back.
+    pub from_buffers: u64,
+    /// Lookups whose set's tags were in the controller.
+    pub tag_hits: u64,
+    /// Lookups whose set's tags had to be read, or were being read.
+    pub tag_misses: u64,
+    /// Sets whose tags were written to DRAM.
+    pub tag_writes: u64,
+    /// Times a request found no fetch, frame or room for tags free.
+    pub stalls: u64,
+}
