@@ -39,7 +39,7 @@ static inline uint64_t *cache_set(const struct cache *cache, uint64_t line) {
     return cache->entries + ((line & cache->set_mask) << cache->set_shift);
 }
 
-/* As cache_use, for as many ways as `ways` says: the compiler unrolls what is constant. */
+/* As cache_use_in, for as many ways as `ways` says: the compiler unrolls what is constant. */
 static inline __attribute__((always_inline)) bool cache_use_of(uint64_t *set, unsigned ways, uint64_t line, bool dirty,
                                                                uint64_t *victim) {
     uint64_t moved = line * 2 + dirty;
@@ -57,15 +57,19 @@ static inline __attribute__((always_inline)) bool cache_use_of(uint64_t *set, un
     return false;
 }
 
-/* Makes a line the most recently used one, dirty if it was or `dirty` says so. True if it was there; if not, `victim`
- * is what had to go for it: line * 2, and 1 more if it is dirty, or EMPTY. */
-static inline bool cache_use(struct cache *cache, uint64_t line, bool dirty, uint64_t *victim) {
-    uint64_t *set = cache_set(cache, line);
-    if (cache->ways == 4)
+/* Makes a line of that set the most recently used one, dirty if it was or `dirty` says so. True if it was there; if not,
+ * `victim` is what had to go for it: line * 2, and 1 more if it is dirty, or EMPTY. */
+static inline bool cache_use_in(uint64_t *set, unsigned ways, uint64_t line, bool dirty, uint64_t *victim) {
+    if (ways == 4)
         return cache_use_of(set, 4, line, dirty, victim);
-    if (cache->ways == 8)
+    if (ways == 8)
         return cache_use_of(set, 8, line, dirty, victim);
-    return cache_use_of(set, cache->ways, line, dirty, victim);
+    return cache_use_of(set, ways, line, dirty, victim);
+}
+
+/* The same of the set that the line belongs to. */
+static inline bool cache_use(struct cache *cache, uint64_t line, bool dirty, uint64_t *victim) {
+    return cache_use_in(cache_set(cache, line), cache->ways, line, dirty, victim);
 }
 
 #endif

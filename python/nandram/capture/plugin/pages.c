@@ -9,24 +9,23 @@
 
 EXPORTED int qemu_plugin_version = QEMU_API;
 
-/* What is executed in one go: its lines, up to before `end`, and its instructions. */
+/* A line of code: its set in the cache, and the entry that stands for it there. */
+struct line {
+    uint64_t *set;
+    uint64_t entry;
+};
+
+/* What is executed in one go: its instructions, and the lines that it lies in. */
 struct block {
-    uint64_t line, end, instructions;
+    uint64_t first, count, instructions;
+    struct line lines[];
 };
 
 static struct cache icache;
-/* Of each set of it the line that was used last. */
-static uint64_t *used_last;
-static uint64_t set_mask;
 static unsigned line_shift, page_shift;
 static uint64_t last_page, records_max;
-static const struct block *last_block;
 
-static __attribute__((noinline)) void look_up(uint64_t line) {
-    used_last[line & set_mask] = line;
-    uint64_t victim;
-    if (cache_use(&icache, line, false, &victim))
-        return;
+static __attribute__((noinline)) void missed(uint64_t line) {
     uint64_t page = line << line_shift >> page_shift;
     struct stream *to = stream;
     uint64_t difference = zigzag((int64_t)(page - last_page)) + 1;
@@ -34,33 +33,55 @@ static __attribute__((noinline)) void look_up(uint64_t line) {
     stream_recorded(to, put_number(stream_record(to), difference), records_max);
 }
 
-static void run(unsigned vcpu, void *data) {
-    (void)vcpu;
-    const struct block *block = data;
+static __attribute__((noinline)) void look_up(uint64_t *set, uint64_t line) {
+    uint64_t victim;
+    if (!cache_use_in(set, icache.ways, line, false, &victim))
+        missed(line);
+}
+
+static inline __attribute__((always_inline)) void use(const struct line *line) {
+    if (*line->set != line->entry)
+        look_up(line->set, line->entry >> 1);
+}
+
+static inline __attribute__((always_inline)) void run_of(const struct block *block, uint64_t lines) {
     stream->instructions += block->instructions;
-    /* A loop of one block: each of its lines is the last one used of its set, unless two share a set. */
-    if (block == last_block)
-        return;
-    last_block = block;
-    uint64_t line = block->line, end = block->end;
-    while (line < end) {
-        if (used_last[line & set_mask] != line)
-            look_up(line);
-        line++;
-    }
-    if (__builtin_expect(end - block->line > set_mask + 1, 0))
-        last_block = NULL;
+#pragma GCC unroll 3
+    for (uint64_t i = 0; i < lines; i++)
+        use(&block->lines[i]);
+}
+
+/* Most blocks have few lines, and loops of few turns are what a processor predicts worst. */
+static void run_1(unsigned vcpu, void *block) {
+    (void)vcpu;
+    run_of(block, 1);
+}
+
+static void run_2(unsigned vcpu, void *block) {
+    (void)vcpu;
+    run_of(block, 2);
+}
+
+static void run_3(unsigned vcpu, void *block) {
+    (void)vcpu;
+    run_of(block, 3);
+}
+
+static void run(unsigned vcpu, void *block) {
+    (void)vcpu;
+    run_of(block, ((const struct block *)block)->count);
 }
 
 /* Blocks are translated again and again; each is kept once. */
 static struct block **table;
 static size_t table_size, table_used;
 
-static size_t slot_of(const struct block *block) {
-    uint64_t hash = (block->line * 1024 + (block->end - block->line) * 31 + block->instructions) * 0x9e3779b97f4a7c15u;
+/* Where the block is, or would be. */
+static size_t slot_of(uint64_t first, uint64_t count, uint64_t instructions) {
+    uint64_t hash = (first * 1024 + count * 31 + instructions) * 0x9e3779b97f4a7c15u;
     size_t slot = hash >> 32 & (table_size - 1);
-    while (table[slot] && (table[slot]->line != block->line || table[slot]->end != block->end ||
-                           table[slot]->instructions != block->instructions))
+    while (table[slot] && (table[slot]->first != first || table[slot]->count != count ||
+                           table[slot]->instructions != instructions))
         slot = (slot + 1) & (table_size - 1);
     return slot;
 }
@@ -71,7 +92,7 @@ static void *checked(void *memory) {
     return memory;
 }
 
-static struct block *kept(struct block block) {
+static struct block *kept(uint64_t first, uint64_t count, uint64_t instructions) {
     if (2 * table_used >= table_size) {
         struct block **old = table;
         size_t size = table_size;
@@ -79,31 +100,34 @@ static struct block *kept(struct block block) {
         table = checked(calloc(table_size, sizeof *table));
         for (size_t i = 0; i < size; i++)
             if (old[i])
-                table[slot_of(old[i])] = old[i];
+                table[slot_of(old[i]->first, old[i]->count, old[i]->instructions)] = old[i];
         free(old);
     }
-    size_t slot = slot_of(&block);
-    if (!table[slot]) {
-        table[slot] = checked(malloc(sizeof block));
-        *table[slot] = block;
+    struct block **slot = &table[slot_of(first, count, instructions)];
+    if (!*slot) {
+        *slot = checked(malloc(sizeof **slot + count * sizeof *(*slot)->lines));
+        **slot = (struct block){first, count, instructions};
+        for (uint64_t i = 0; i < count; i++)
+            (*slot)->lines[i] = (struct line){cache_set(&icache, first + i), (first + i) * 2};
         table_used++;
     }
-    return table[slot];
+    return *slot;
 }
 
 static void translated(qemu_plugin_id_t id, struct qemu_plugin_tb *tb) {
     (void)id;
-    size_t count = qemu_plugin_tb_n_insns(tb);
-    if (count == 0)
+    size_t instructions = qemu_plugin_tb_n_insns(tb);
+    if (instructions == 0)
         return;
-    const struct qemu_plugin_insn *last = qemu_plugin_tb_get_insn(tb, count - 1);
+    const struct qemu_plugin_insn *last = qemu_plugin_tb_get_insn(tb, instructions - 1);
     /* Code of the kernel's that QEMU stands in for, as ARM's helpers at 0xffff0fc0: there is nothing of the program's. */
     if (qemu_plugin_insn_size(last) == 0)
         return;
-    uint64_t line = qemu_plugin_insn_vaddr(qemu_plugin_tb_get_insn(tb, 0)) >> line_shift;
-    uint64_t end = (qemu_plugin_insn_vaddr(last) + qemu_plugin_insn_size(last) - 1) >> line_shift;
-    struct block block = {line, end + 1, count};
-    qemu_plugin_register_vcpu_tb_exec_cb(tb, run, CALLBACK_READS_NO_REGISTERS, kept(block));
+    uint64_t first_line = qemu_plugin_insn_vaddr(qemu_plugin_tb_get_insn(tb, 0)) >> line_shift;
+    uint64_t last_line = (qemu_plugin_insn_vaddr(last) + qemu_plugin_insn_size(last) - 1) >> line_shift;
+    uint64_t count = last_line - first_line + 1;
+    void (*call)(unsigned, void *) = count == 1 ? run_1 : count == 2 ? run_2 : count == 3 ? run_3 : run;
+    qemu_plugin_register_vcpu_tb_exec_cb(tb, call, CALLBACK_READS_NO_REGISTERS, kept(first_line, count, instructions));
 }
 
 static void started(qemu_plugin_id_t id, unsigned vcpu) {
@@ -125,12 +149,6 @@ EXPORTED int qemu_plugin_install(qemu_plugin_id_t id, const struct qemu_info_t *
     if (!cache_init(&icache, argument(argc, argv, "icache", 4096), (unsigned)argument(argc, argv, "ways", 4),
                     (unsigned)line_bytes))
         return -1;
-    set_mask = icache.set_mask;
-    used_last = malloc((set_mask + 1) * sizeof *used_last);
-    if (!used_last)
-        return -1;
-    for (uint64_t set = 0; set <= set_mask; set++)
-        used_last[set] = EMPTY;
     if (!stream_open((int)argument(argc, argv, "data", 0), (int)argument(argc, argv, "shared", 0)))
         return -1;
     qemu_plugin_register_vcpu_init_cb(id, started);
