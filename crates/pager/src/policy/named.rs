@@ -3,6 +3,8 @@
 use std::fmt;
 use std::str::FromStr;
 
+use strsim::damerau_levenshtein;
+
 use crate::costs::Weights;
 use crate::memory::{Counts, Memory};
 use crate::policy::{
@@ -50,7 +52,17 @@ pub struct UnknownPolicy(pub String);
 
 impl fmt::Display for UnknownPolicy {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "found the policy `{}`, expected one of {}", self.0, NAMES.join(", "))
+        let word = |name: &str| name.split('(').next().unwrap_or_default().to_lowercase();
+        let found = word(&self.0);
+        write!(f, "found the policy `{}`, expected ", self.0)?;
+        if found == "pm-xip" {
+            return write!(
+                f,
+                "pm-xip(WINDOW,THRESHOLD), 1 to {WINDOW_MAX} and 0 to {WINDOW_MAX} requests, such as pm-xip(8,4)"
+            );
+        }
+        let near = NAMES.into_iter().min_by_key(|name| damerau_levenshtein(&found, &word(name)));
+        write!(f, "one of {}; the nearest is {}", NAMES.join(", "), near.expect("there are names"))
     }
 }
 
@@ -209,6 +221,12 @@ mod tests {
         assert_eq!("pm-xip(16, 3)".parse(), Ok(Name::PmXip { window: 16, threshold: 3 }));
         for wrong in ["LRU", "pm-xip", "pm-xip(8)", "pm-xip(0,0)", "pm-xip(8,-1)", "pm-xip(8,4", "pm-xip(2000000,1)"] {
             assert_eq!(wrong.parse::<Name>(), Err(UnknownPolicy(wrong.to_owned())));
+        }
+        for (wrong, near) in
+            [("lur", "lru"), ("LRU", "lru"), ("arch", "arc"), ("rentorbuy", "rent-or-buy"), ("pmxip", NAMES[7])]
+        {
+            let message = UnknownPolicy(wrong.to_owned()).to_string();
+            assert!(message.ends_with(&format!("; the nearest is {near}")), "{message}");
         }
         let words: Vec<String> = Reading::all().iter().map(Reading::words).collect();
         assert_eq!(words[0], "before+after+fault");
