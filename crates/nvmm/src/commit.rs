@@ -291,6 +291,7 @@ impl Nvmm {
         if written {
             self.blocks.release_emptied();
             self.stats.commits += 1;
+            self.committed = (self.anchors.root, self.journal.group);
         }
         self.commit.phase = Phase::Idle;
         self.starved = false;

@@ -101,6 +101,11 @@ impl Config {
         pages.div_ceil(u64::from(self.geometry.pages)) as u32 + MAPPING_SPARE
     }
 
+    /// Blocks that hold no data: those of the root and the table, and those that are set aside to collect with.
+    pub fn overhead_blocks(&self) -> u32 {
+        ANCHORS + self.mapping_blocks() + self.set_aside()
+    }
+
     /// Whether the parts of it fit together.
     ///
     /// # Errors
@@ -156,8 +161,7 @@ impl Config {
         if self.journal_pages < 8 {
             return fail(format!("{} pages of journal, expected at least 8", self.journal_pages));
         }
-        let aside = ANCHORS + self.mapping_blocks() + self.set_aside();
-        if self.all_blocks() <= aside {
+        if self.all_blocks() <= self.overhead_blocks() {
             return fail(format!(
                 "{} blocks, of which {} hold the root, {} the table and {} are to collect with: none is left for data",
                 self.all_blocks(),

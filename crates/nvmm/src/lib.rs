@@ -155,6 +155,8 @@ pub struct Nvmm {
     promised_entries: u32,
     next_page: u32,
     sequence: u64,
+    /// The newest durable commit: root and group.
+    committed: (u64, u64),
     /// Something may seem needed that is not.
     stale: bool,
     starved: bool,
@@ -217,6 +219,7 @@ impl Nvmm {
             promised_entries: 0,
             next_page: 0,
             sequence: 0,
+            committed: (0, 0),
             stale: false,
             starved: false,
             want_commit: false,

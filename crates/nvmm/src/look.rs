@@ -51,9 +51,10 @@ impl Nvmm {
         Token(self.epochs.next)
     }
 
-    /// The newest commit: the number of the root, and of the group of the journal behind it.
+    /// The newest commit that is durable: the number of the root, and of the last group of the journal behind it. It grows; a memory
+    /// that was opened with less has lost what was durable.
     pub fn committed(&self) -> (u64, u64) {
-        (self.anchors.root, self.journal.group)
+        self.committed
     }
 
     /// To be called at first for a medium that levels its own wear and can give space back: free blocks are used again from the
@@ -70,5 +71,6 @@ impl Nvmm {
     /// Collects until no block has anything to gain. [`is_idle`](Self::is_idle) says when it is over; input is what sets it going.
     pub fn compact(&mut self) {
         self.collector.compact = true;
+        self.sweep_first();
     }
 }

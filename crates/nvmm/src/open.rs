@@ -108,6 +108,7 @@ impl Nvmm {
         (nvmm.anchors.root, nvmm.anchors.newest) = (root.root, Some(block));
         nvmm.read_directory(root.link, medium, &mut report)?;
         nvmm.read_journal(root.next, medium, &mut report)?;
+        nvmm.committed = (root.root, nvmm.journal.group);
         nvmm.blocks.settle();
         let journal = std::mem::take(&mut nvmm.journal.blocks);
         for block in &journal {

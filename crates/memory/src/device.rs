@@ -1,0 +1,58 @@
+//! What keeps bytes: a file, a drive, or what a test puts in their place.
+
+use std::io;
+
+use direct::Aligned;
+
+/// What is asked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Op {
+    /// The first bytes of the buffer are read.
+    Read,
+    /// They are written.
+    Write,
+    /// What was written by requests that have ended is to be durable.
+    Flush,
+}
+
+/// A request. Offset and bytes are multiples of a segment's bytes or of 4 KiB, whichever is less.
+#[derive(Debug)]
+pub struct Request {
+    /// What.
+    pub op: Op,
+    /// First byte.
+    pub offset: u64,
+    /// How many.
+    pub bytes: usize,
+    /// Memory of at least as many; of a flush, whatever.
+    pub buffer: Aligned,
+    /// Comes back with the end.
+    pub user: u64,
+}
+
+/// A request has ended.
+#[derive(Debug)]
+pub struct Ended {
+    /// The request. Its buffer is free again.
+    pub request: Request,
+    /// How.
+    pub result: io::Result<()>,
+}
+
+/// Keeps bytes.
+pub trait Device {
+    /// Starts a request. It may overtake others, and be torn at any sector if the machine fails before a flush.
+    fn start(&mut self, request: Request);
+    /// The end of one that was started; waits for it if need be.
+    ///
+    /// # Errors
+    /// If the device fails as a whole: nothing that was started ever ends.
+    ///
+    /// # Panics
+    /// If nothing is under way.
+    fn wait(&mut self) -> io::Result<Ended>;
+    /// Whether anything is under way.
+    fn is_busy(&self) -> bool;
+    /// A range holds nothing any more. What it reads as then does not matter; that it cannot be given back neither.
+    fn release(&mut self, offset: u64, bytes: u64);
+}

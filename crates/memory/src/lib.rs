@@ -1,0 +1,61 @@
+//! Memory on a file or a block device, larger than DRAM, with `sync` and `rollback`: the controller of [`nvmm`] on real storage.
+//!
+//! [`nvmm::Nvmm`] decides, and knows no file; here its actions are performed. [`Storage`] is its medium: blocks in a file, each
+//! page with a checksum, a barrier by `fdatasync`. A cache of segments in DRAM lies above. [`Memory`] is both with the calls.
+//!
+//! ```
+//! # fn main() -> Result<(), memory::Error> {
+//! # let path = std::env::temp_dir().join(format!("nandram-doc-{}.memory", std::process::id()));
+//! use memory::{Memory, Options};
+//!
+//! let mut memory = Memory::create(&path, &Options { capacity: Some(64 << 20), ..Options::default() })?;
+//! let at = memory.alloc(100_000, false)?;
+//! memory.write(at, b"before")?;
+//! let token = memory.sync(Some("start"))?;
+//! memory.write(at, b"after!")?;
+//! memory.rollback(token)?;
+//! let mut bytes = [0; 6];
+//! memory.read(at, &mut bytes)?;
+//! assert_eq!(&bytes, b"before");
+//! memory.close()?;
+//! # std::fs::remove_file(&path).unwrap();
+//! # Ok(())
+//! # }
+//! ```
+#![cfg(target_os = "linux")]
+
+mod cache;
+mod catalog;
+pub mod device;
+mod disk;
+mod engine;
+mod error;
+mod frames;
+mod layout;
+mod memory;
+mod open;
+mod pages;
+mod storage;
+mod sums;
+
+pub use disk::Disk;
+pub use error::Error;
+pub use layout::{Info, Shape};
+pub use memory::{Memory, Stats};
+pub use nvmm::{Permissions, Token};
+pub use open::{Options, shape_of};
+
+/// Bytes of a page, which is allocated and has permissions.
+pub const PAGE_BYTES: u64 = 64 << 10;
+
+/// Bugs that tests plant.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Plant {
+    /// None.
+    #[default]
+    Nothing,
+    /// A barrier does not flush.
+    FlushSkipped,
+    /// What is read is not compared with its checksum.
+    SumUnchecked,
+}

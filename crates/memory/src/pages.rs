@@ -1,0 +1,221 @@
+//! Pages: which are there, whose permissions; alloc, delete, setperms; and a look at all of them.
+
+use std::ops::Range;
+
+use media::Tag;
+use nvmm::{Answer, Permissions, Request};
+
+use crate::device::Device;
+use crate::error::Error;
+use crate::storage::Stop;
+use crate::{Memory, catalog};
+
+impl<D: Device> Memory<D> {
+    /// What may be done with a page, if it is there.
+    pub(crate) fn standing(&mut self, page: u32) -> Result<Option<Permissions>, Error> {
+        if let Some((known, permissions)) = self.last_page
+            && known == page
+        {
+            return Ok(Some(permissions));
+        }
+        self.engine.bring(page, &mut self.frames).map_err(|stop| self.stopped(stop))?;
+        let Some(standing) = self.engine.nvmm.standing(page) else { return Err(self.table_unreadable()) };
+        let permissions = standing.map(|(permissions, _)| permissions);
+        self.last_page = permissions.map(|permissions| (page, permissions));
+        Ok(permissions)
+    }
+
+    fn pages(&self, range: &Range<u64>) -> Range<u32> {
+        let bytes = self.shape().page_bytes();
+        (range.start / bytes) as u32..range.end.div_ceil(bytes) as u32
+    }
+
+    /// That all pages of a range are there, and may be read, or written.
+    pub(crate) fn permitted(&mut self, range: Range<u64>, write: bool) -> Result<(), Error> {
+        let bytes = self.shape().page_bytes();
+        for page in self.pages(&range) {
+            let address = range.start.max(u64::from(page) * bytes);
+            match self.standing(page)? {
+                None => return Err(Error::NotAllocated { address }),
+                Some(permissions) if write && !permissions.write => {
+                    return Err(Error::NotPermitted { address, what: "written" });
+                }
+                Some(permissions) if !write && !permissions.read => {
+                    return Err(Error::NotPermitted { address, what: "read" });
+                }
+                Some(_) => {}
+            }
+        }
+        Ok(())
+    }
+
+    /// `bytes` bytes of zeros: whole pages, one after the other. Temporary ones are gone when the memory is opened again.
+    ///
+    /// # Errors
+    /// If no run of free pages is so long, or there is no room.
+    pub fn alloc(&mut self, bytes: u64, temporary: bool) -> Result<u64, Error> {
+        self.enter()?;
+        let page_bytes = self.shape().page_bytes();
+        let (count, all) = (bytes.div_ceil(page_bytes).max(1), u64::from(self.shape().pages));
+        let none = Error::NoPages { bytes, pages: count };
+        if count >= all {
+            return Err(none);
+        }
+        let (mut start, mut run) = (self.next_page, 0);
+        // From where the last ended, then from the beginning.
+        for page in (self.next_page..self.shape().pages).chain(catalog::PAGE + 1..self.shape().pages) {
+            if page == catalog::PAGE + 1 || run == 0 {
+                (start, run) = (page, 0);
+            }
+            run = if self.standing(page)?.is_none() { run + 1 } else { 0 };
+            if run == count {
+                break;
+            }
+        }
+        if run < count {
+            return Err(none);
+        }
+        let permissions = Permissions { permanent: !temporary, ..Permissions::PRIVATE };
+        for page in start..start + count as u32 {
+            if let Err(error) = self.create_page(page, permissions) {
+                for made in start..page {
+                    self.delete_page(made)?;
+                }
+                return Err(error);
+            }
+        }
+        self.next_page = start + count as u32;
+        Ok(u64::from(start) * page_bytes)
+    }
+
+    pub(crate) fn create_page(&mut self, page: u32, permissions: Permissions) -> Result<(), Error> {
+        // Reading a page that is not there creates it.
+        let address = self.page_address(page);
+        self.ask(Request::Read { address, segments: 1 }, page)?;
+        match self.ask(Request::SetPermissions { address, permissions }, page) {
+            Ok(_) => Ok(()),
+            Err(error) => {
+                self.delete_page(page)?;
+                Err(error)
+            }
+        }
+    }
+
+    fn delete_page(&mut self, page: u32) -> Result<Answer, Error> {
+        self.last_page = None;
+        self.ask(Request::Delete { address: self.page_address(page) }, page)
+    }
+
+    /// The pages of a range are there no more. States that tokens stand for still have them.
+    ///
+    /// # Errors
+    /// If one is not there or may not be written: then none is deleted.
+    pub fn delete(&mut self, address: u64, bytes: u64) -> Result<(), Error> {
+        self.enter()?;
+        let range = self.check_range(address, bytes)?;
+        self.permitted(range.clone(), true)?;
+        self.finish()?;
+        let segments = u64::from(self.shape().segments);
+        for page in self.pages(&range) {
+            self.delete_page(page)?;
+            for key in u64::from(page) * segments..u64::from(page + 1) * segments {
+                if let Some(frame) = self.frames.find(key) {
+                    self.frames.drop(frame);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// What may be done with the pages of a range from now on.
+    ///
+    /// # Errors
+    /// If one is not there: then nothing is changed.
+    pub fn set_permissions(&mut self, address: u64, bytes: u64, permissions: Permissions) -> Result<(), Error> {
+        self.enter()?;
+        let range = self.check_range(address, bytes)?;
+        let page_bytes = self.shape().page_bytes();
+        for page in self.pages(&range) {
+            if self.standing(page)?.is_none() {
+                return Err(Error::NotAllocated { address: range.start.max(u64::from(page) * page_bytes) });
+            }
+        }
+        // What is dirty was written while that was permitted.
+        self.write_back_all()?;
+        for page in self.pages(&range) {
+            self.last_page = None;
+            self.ask(Request::SetPermissions { address: self.page_address(page), permissions }, page)?;
+        }
+        Ok(())
+    }
+
+    /// Reads all that is there. What cannot be read, and how many pages there are.
+    ///
+    /// # Errors
+    /// If the device fails, or the table cannot be read.
+    pub fn check(&mut self) -> Result<(Vec<Error>, u64), Error> {
+        self.enter()?;
+        let page_bytes = self.shape().page_bytes();
+        let segment = u64::from(self.shape().segment_bytes);
+        let mut bytes = vec![0; page_bytes as usize];
+        let (mut found, mut pages) = (Vec::new(), 0);
+        for page in 0..self.shape().pages {
+            if self.standing(page)?.is_none() {
+                continue;
+            }
+            pages += 1;
+            let address = u64::from(page) * page_bytes;
+            let Err(whole) = self.read_unchecked(address, &mut bytes) else { continue };
+            if !matches!(whole, Error::Unreadable { .. }) {
+                return Err(whole);
+            }
+            // Each segment by itself: all that are lost are named.
+            for at in (address..address + page_bytes).step_by(segment as usize) {
+                if let Err(error) = self.read_unchecked(at, &mut bytes[..segment as usize]) {
+                    found.push(error);
+                }
+            }
+        }
+        Ok((found, pages))
+    }
+
+    fn table_unreadable(&self) -> Error {
+        Error::TableUnreadable { path: self.path.clone(), why: self.engine.storage.complaint.clone() }
+    }
+
+    /// What the controller refused, in the memory's words.
+    pub(crate) fn refused(&self, error: nvmm::Error, page: u32) -> Error {
+        use nvmm::Error as Refused;
+        let start = u64::from(page) * self.shape().page_bytes();
+        match error {
+            Refused::Unreadable { segment, .. } => Error::Unreadable {
+                path: self.path.clone(),
+                address: start + u64::from(segment) * u64::from(self.shape().segment_bytes),
+                bytes: self.shape().segment_bytes.into(),
+                why: self.engine.storage.complaint.clone(),
+            },
+            Refused::TableUnreadable => self.table_unreadable(),
+            Refused::UnknownToken { token, newest } => Error::UnknownToken { token, newest },
+            Refused::TooManyTokens { live } => Error::TooManyTokens { live },
+            Refused::NoSpace { .. } | Refused::NoVersions { .. } => Error::Full(error.to_string()),
+            Refused::WornOut => {
+                Error::Broken { path: self.path.clone(), why: "too much of the file cannot be written".to_owned() }
+            }
+            Refused::NotThere { .. } => Error::NotAllocated { address: start },
+            Refused::NotReadable { .. } => Error::NotPermitted { address: start, what: "read" },
+            Refused::NotWritable { .. } | Refused::NotOwner { .. } => {
+                Error::NotPermitted { address: start, what: "written" }
+            }
+            // The calls check addresses and segments before they ask, and allocate page by page.
+            Refused::NoSuchPage { .. } | Refused::NoSuchSegment { .. } | Refused::NoPage { .. } => {
+                unreachable!("{error}")
+            }
+        }
+    }
+
+    /// The medium stopped before `tag` was answered.
+    pub(crate) fn abandoned(&mut self, tag: Tag, stop: Stop) -> Error {
+        self.unanswered.push(tag);
+        self.stopped(stop)
+    }
+}

@@ -1,0 +1,352 @@
+//! The medium of the controller: performs its actions on a device.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::io;
+
+use media::{BlockAddr, OpId, PageAddr, Status};
+
+use crate::Plant;
+use crate::device::{Device, Ended, Op, Request};
+use crate::disk::Pool;
+use crate::layout::{RECORDS, Shape, UNIT, record};
+use crate::sums::{Sums, sum};
+
+/// What a request of the device is for.
+#[derive(Clone, Copy, Debug)]
+enum Flight {
+    None,
+    Read { id: OpId, block: u32, page: u32 },
+    Program { id: OpId },
+    LoadRow { block: u32 },
+    WriteRow,
+    Flush { id: OpId },
+    Record { slot: usize },
+}
+
+/// The end of an operation of the controller's.
+#[derive(Debug)]
+pub(crate) struct Finished {
+    pub id: OpId,
+    pub status: Status,
+    /// Of a read: what was read.
+    pub content: Option<direct::Aligned>,
+}
+
+/// Why nothing more ends.
+#[derive(Debug)]
+pub(crate) enum Stop {
+    /// The file system is full: what it refused is kept, and made again by [`Storage::retry`].
+    Full(io::Error),
+    /// Nobody knows what is in the file.
+    Broken(String),
+}
+
+/// Blocks of pages with checksums, over a device.
+pub struct Storage<D> {
+    device: D,
+    pub(crate) shape: Shape,
+    sums: Sums,
+    flights: Vec<Flight>,
+    free: Vec<u32>,
+    pool: Pool,
+    /// Reads that wait for a row.
+    waiting: BTreeMap<u32, Vec<(OpId, u32)>>,
+    finished: VecDeque<Finished>,
+    /// A barrier whose rows are being written, and how many.
+    barrier: Option<(OpId, u32)>,
+    /// Refused for want of room.
+    held: Vec<Request>,
+    full: Option<io::Error>,
+    records: [bool; 2],
+    next_record: usize,
+    broken: Option<String>,
+    /// Why pages could not be read, newest last.
+    pub(crate) complaint: String,
+    pub(crate) plant: Plant,
+    /// Bytes read and written.
+    pub(crate) read_bytes: u64,
+    pub(crate) written_bytes: u64,
+    pub(crate) flushes: u64,
+}
+
+impl<D: Device> Storage<D> {
+    pub(crate) fn new(device: D, shape: Shape) -> Storage<D> {
+        let largest = u64::from(shape.segment_bytes).max(shape.row_bytes()).max(UNIT);
+        Storage {
+            device,
+            shape,
+            sums: Sums::new(shape.block_segments),
+            flights: Vec::new(),
+            free: Vec::new(),
+            pool: Pool::new(largest as usize),
+            waiting: BTreeMap::new(),
+            finished: VecDeque::new(),
+            barrier: None,
+            held: Vec::new(),
+            full: None,
+            records: [false; 2],
+            next_record: 0,
+            broken: None,
+            complaint: String::new(),
+            plant: Plant::Nothing,
+            read_bytes: 0,
+            written_bytes: 0,
+            flushes: 0,
+        }
+    }
+
+    /// The device.
+    pub(crate) fn device(&self) -> &D {
+        &self.device
+    }
+
+    pub(crate) fn device_mut(&mut self) -> &mut D {
+        &mut self.device
+    }
+
+    /// Gives up the device, with what is under way.
+    pub(crate) fn into_device(self) -> D {
+        self.device
+    }
+
+    fn at(&self, page: PageAddr) -> u64 {
+        u64::from(page.block) * u64::from(self.shape.block_segments) + u64::from(page.page)
+    }
+
+    fn start(&mut self, flight: Flight, op: Op, offset: u64, bytes: u64, buffer: direct::Aligned) {
+        let user = self.free.pop().unwrap_or_else(|| {
+            self.flights.push(Flight::None);
+            self.flights.len() as u32 - 1
+        });
+        self.flights[user as usize] = flight;
+        match op {
+            Op::Read => self.read_bytes += bytes,
+            Op::Write => self.written_bytes += bytes,
+            Op::Flush => self.flushes += 1,
+        }
+        self.device.start(Request { op, offset, bytes: bytes as usize, buffer, user: u64::from(user) });
+    }
+
+    /// Reads a page of a block.
+    pub(crate) fn read(&mut self, id: OpId, at: PageAddr) {
+        let (block, page) = (at.block, at.page);
+        match self.sums.get(block, page) {
+            Some(0) => {
+                self.complain(block, page, "it was never written");
+                self.finished.push_back(Finished { id, status: Status::Uncorrectable, content: None });
+            }
+            Some(_) => {
+                let (offset, bytes) = (self.shape.page(block, page), u64::from(self.shape.segment_bytes));
+                let buffer = self.pool.take();
+                self.start(Flight::Read { id, block, page }, Op::Read, offset, bytes, buffer);
+            }
+            None => {
+                let waiting = self.waiting.entry(block).or_default();
+                waiting.push((id, page));
+                if waiting.len() == 1 {
+                    let (offset, bytes) = (self.shape.row(block), self.shape.row_bytes());
+                    let buffer = self.pool.take();
+                    self.start(Flight::LoadRow { block }, Op::Read, offset, bytes, buffer);
+                }
+            }
+        }
+    }
+
+    /// Writes a page of a block; `fill` says what.
+    pub(crate) fn program(&mut self, id: OpId, at: PageAddr, fill: impl FnOnce(&mut [u8])) {
+        let bytes = u64::from(self.shape.segment_bytes);
+        let mut buffer = self.pool.take();
+        let content = &mut buffer[..bytes as usize];
+        fill(content);
+        self.sums.set(at.block, at.page, sum(content, self.at(at)));
+        let offset = self.shape.page(at.block, at.page);
+        self.start(Flight::Program { id }, Op::Write, offset, bytes, buffer);
+    }
+
+    /// A block holds nothing: so its row says. Nothing has to be done to the block itself.
+    pub(crate) fn erase(&mut self, id: OpId, block: BlockAddr) {
+        self.sums.clear(block.block);
+        self.finished.push_back(Finished { id, status: Status::Ok, content: None });
+    }
+
+    /// Rows and pages become durable.
+    pub(crate) fn barrier(&mut self, id: OpId) {
+        assert!(self.barrier.is_none(), "one barrier at a time");
+        let mut rows = 0;
+        loop {
+            let mut buffer = self.pool.take();
+            let bytes = self.shape.row_bytes();
+            let Some(block) = self.sums.take_dirty(&mut buffer[..bytes as usize]) else {
+                self.pool.give(buffer);
+                break;
+            };
+            rows += 1;
+            self.start(Flight::WriteRow, Op::Write, self.shape.row(block), bytes, buffer);
+        }
+        self.barrier = Some((id, rows));
+        self.flush_if_ready();
+    }
+
+    fn flush_if_ready(&mut self) {
+        if let Some((id, 0)) = self.barrier {
+            self.barrier = None;
+            if self.plant == Plant::FlushSkipped {
+                self.finished.push_back(Finished { id, status: Status::Ok, content: None });
+                return;
+            }
+            let buffer = self.pool.take();
+            self.start(Flight::Flush { id }, Op::Flush, 0, 0, buffer);
+        }
+    }
+
+    /// Notes that a commit is durable, for whoever opens the file: what is missing of it then is damage, and not what a crash left.
+    pub(crate) fn note_commit(&mut self, committed: (u64, u64)) {
+        let slot = self.next_record;
+        // The one before is still being written: it says less, and the other slot has one too.
+        if self.records[slot] || self.broken.is_some() {
+            return;
+        }
+        let mut buffer = self.pool.take();
+        record(committed, &mut buffer[..UNIT as usize]);
+        self.records[slot] = true;
+        self.next_record = 1 - slot;
+        self.start(Flight::Record { slot }, Op::Write, RECORDS[slot], UNIT, buffer);
+    }
+
+    /// Blocks that hold nothing any more: their space can be given back.
+    pub(crate) fn release(&mut self, block: BlockAddr) {
+        self.device.release(self.shape.page(block.block, 0), self.shape.block_bytes());
+    }
+
+    /// Makes again what was refused for want of room.
+    pub(crate) fn retry(&mut self) {
+        self.full = None;
+        for request in std::mem::take(&mut self.held) {
+            self.device.start(request);
+        }
+    }
+
+    /// The next end of an operation; waits for it.
+    ///
+    /// # Panics
+    /// If nothing is under way and nothing is held.
+    pub(crate) fn next(&mut self) -> Result<Finished, Stop> {
+        loop {
+            if let Some(why) = &self.broken {
+                return Err(Stop::Broken(why.clone()));
+            }
+            if let Some(finished) = self.finished.pop_front() {
+                return Ok(finished);
+            }
+            if !self.device.is_busy() {
+                let full = self.full.as_ref().expect("something is under way, or held");
+                return Err(Stop::Full(io::Error::new(full.kind(), full.to_string())));
+            }
+            match self.device.wait() {
+                Ok(ended) => self.ended(ended),
+                Err(error) => self.broken = Some(format!("the device failed: {error}")),
+            }
+        }
+    }
+
+    /// Waits for all that is under way, and flushes: what nobody waits for, such as the newest record.
+    pub(crate) fn settle(&mut self) -> Result<(), Stop> {
+        while self.device.is_busy() && self.broken.is_none() {
+            match self.device.wait() {
+                Ok(ended) => self.ended(ended),
+                Err(error) => self.broken = Some(format!("the device failed: {error}")),
+            }
+        }
+        let buffer = self.pool.take();
+        let id = OpId(u32::MAX);
+        self.start(Flight::Flush { id }, Op::Flush, 0, 0, buffer);
+        self.next().map(|finished| assert_eq!(finished.id, id, "nothing else was under way"))
+    }
+
+    fn complain(&mut self, block: u32, page: u32, why: &str) {
+        self.complaint = format!("block {block}, page {page}: {why}");
+    }
+
+    fn ended(&mut self, Ended { request, result }: Ended) {
+        let user = request.user as usize;
+        let flight = self.flights[user];
+        let no_room =
+            |error: &io::Error| matches!(error.kind(), io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded);
+        match result {
+            Err(error) if request.op == Op::Write && no_room(&error) && !matches!(flight, Flight::Record { .. }) => {
+                self.full = Some(error);
+                self.held.push(request);
+            }
+            result => {
+                self.flights[user] = Flight::None;
+                self.free.push(request.user as u32);
+                self.over(flight, request.buffer, result);
+            }
+        }
+    }
+
+    fn over(&mut self, flight: Flight, buffer: direct::Aligned, result: io::Result<()>) {
+        match (flight, result) {
+            (Flight::None, _) => unreachable!("it was under way"),
+            (Flight::Read { id, block, page }, result) => {
+                let at = u64::from(block) * u64::from(self.shape.block_segments) + u64::from(page);
+                let expected = self.sums.get(block, page);
+                let good = |found: &[u8]| self.plant == Plant::SumUnchecked || expected == Some(sum(found, at));
+                let status = match result {
+                    Ok(()) if good(&buffer[..self.shape.segment_bytes as usize]) => Status::Ok,
+                    Ok(()) => {
+                        self.complain(block, page, "its checksum does not match");
+                        Status::Uncorrectable
+                    }
+                    Err(error) => {
+                        self.complain(block, page, &error.to_string());
+                        Status::Uncorrectable
+                    }
+                };
+                self.finished.push_back(Finished { id, status, content: Some(buffer) });
+                return;
+            }
+            (Flight::Program { id }, result) => {
+                let status = if result.is_ok() { Status::Ok } else { Status::Failed };
+                self.finished.push_back(Finished { id, status, content: None });
+            }
+            (Flight::LoadRow { block }, result) => {
+                let waiting = self.waiting.remove(&block).expect("somebody wants it");
+                match result {
+                    Ok(()) => {
+                        self.sums.load(block, &buffer);
+                        for (id, page) in waiting {
+                            self.read(id, PageAddr { die: 0, planes: media::PlaneMask::one(0), block, page });
+                        }
+                    }
+                    Err(error) => {
+                        for (id, page) in waiting {
+                            self.complain(block, page, &format!("its checksum cannot be read: {error}"));
+                            self.finished.push_back(Finished { id, status: Status::Uncorrectable, content: None });
+                        }
+                    }
+                }
+            }
+            (Flight::WriteRow, Ok(())) => {
+                let (_, rows) = self.barrier.as_mut().expect("rows are written for a barrier");
+                *rows -= 1;
+                self.flush_if_ready();
+            }
+            (Flight::WriteRow, Err(error)) => self.broken = Some(format!("checksums could not be written: {error}")),
+            (Flight::Flush { id }, Ok(())) => {
+                self.finished.push_back(Finished { id, status: Status::Ok, content: None });
+            }
+            (Flight::Flush { .. }, Err(error)) => self.broken = Some(format!("the file could not be flushed: {error}")),
+            // Without it damage is told from what a crash leaves less well, and nothing else.
+            (Flight::Record { slot }, _) => self.records[slot] = false,
+        }
+        self.pool.give(buffer);
+    }
+
+    /// Takes back the memory of an end.
+    pub(crate) fn give_back(&mut self, finished: Finished) {
+        if let Some(buffer) = finished.content {
+            self.pool.give(buffer);
+        }
+    }
+}

@@ -1,0 +1,417 @@
+//! On a real file: what is kept over closing and opening, a process that is killed, and every misuse and fault with its message.
+
+mod support;
+
+use std::fs::{self, File, OpenOptions};
+use std::io::{BufRead, BufReader};
+use std::os::unix::fs::FileExt;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use memory::{Disk, Error, Memory, Options, Permissions, Token, shape_of};
+use sim::Streams;
+use support::histories::{Calls, verify};
+use support::obvious::State;
+
+/// A path for a memory that is gone when the test ends.
+struct Place(PathBuf);
+
+impl Place {
+    fn new(name: &str) -> Place {
+        let path = std::env::temp_dir().join(format!("nandram-{}-{name}.memory", std::process::id()));
+        drop(fs::remove_file(&path));
+        Place(path)
+    }
+
+    fn name(&self) -> String {
+        self.0.display().to_string()
+    }
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        drop(fs::remove_file(&self.0));
+    }
+}
+
+fn options() -> Options {
+    Options { capacity: Some(4 << 20), dram: 1 << 20, ..Options::default() }
+}
+
+fn made(name: &str) -> (Place, Memory) {
+    let place = Place::new(name);
+    let memory = Memory::create(&place.0, &options()).unwrap_or_else(|error| panic!("{error}"));
+    (place, memory)
+}
+
+fn words<T>(result: Result<T, Error>) -> String {
+    result.err().expect("it is refused").to_string()
+}
+
+#[test]
+fn what_was_synced_is_there_again_and_what_was_not_is_not() {
+    let (place, mut memory) = made("again");
+    let at = memory.alloc(300_000, false).expect("room");
+    let gone = memory.alloc(1, true).expect("room");
+    let bytes: Vec<u8> = (0..300_000u32).map(|n| (n % 251) as u8).collect();
+    memory.write(at, &bytes).expect("written");
+    let token = memory.sync(Some("the first")).expect("synced");
+    memory.write(at + 1000, &[0; 5000]).expect("written");
+    memory.close().expect("closed");
+    let mut memory = Memory::open(&place.0, &Options { capacity: None, ..options() }).expect("opened");
+    let mut found = vec![0; bytes.len()];
+    memory.read(at, &mut found).expect("read");
+    assert!(found == bytes);
+    assert_eq!(words(memory.read(gone, &mut [0])), format!("address {gone:#x}: its page is not allocated"));
+    assert_eq!(memory.tokens().expect("read"), [(token, Some("the first".to_owned()))]);
+    assert_eq!(memory.token("the first").expect("live"), token);
+    // Over and over, more than the file has room for: what is not needed is collected.
+    for round in 0..40u32 {
+        let bytes: Vec<u8> = (0..300_000u32).map(|n| (n * round) as u8).collect();
+        memory.write(at, &bytes).expect("written");
+        let newer = memory.sync(None).expect("synced");
+        memory.drop_token(newer).expect("live");
+    }
+    assert_eq!(memory.check().expect("read").0.len(), 0);
+    memory.rollback(token).expect("live");
+    memory.read(at, &mut found).expect("read");
+    assert!(found == bytes);
+    memory.compact().expect("compacted");
+    assert_eq!(memory.check().expect("read").0.len(), 0);
+    let stats = memory.stats();
+    assert!(stats.controller.needed < 120, "{stats:?}");
+    memory.close().expect("closed");
+}
+
+/// More than DRAM has room for, in any order, beside a copy.
+#[test]
+fn what_does_not_fit_into_dram_is_in_the_file() {
+    let (_place, mut memory) = made("larger");
+    let bytes = 3 << 20;
+    let at = memory.alloc(bytes, false).expect("room");
+    let mut copy = vec![0u8; bytes as usize];
+    let mut rng = Streams::new(1).stream("test.larger");
+    for n in 0..20_000u64 {
+        let place = rng.below(bytes - 8);
+        if n % 3 == 0 {
+            let mut found = [0; 8];
+            memory.read(at + place, &mut found).expect("read");
+            assert_eq!(found, copy[place as usize..][..8]);
+        } else {
+            memory.write(at + place, &n.to_le_bytes()).expect("written");
+            copy[place as usize..][..8].copy_from_slice(&n.to_le_bytes());
+        }
+    }
+    let mut found = vec![0; bytes as usize];
+    memory.read(at, &mut found).expect("read");
+    assert!(found == copy);
+    assert!(memory.stats().misses > 1000);
+}
+
+#[test]
+fn without_io_uring_it_is_the_same() {
+    let (place, memory) = made("plain");
+    memory.close().expect("closed");
+    let shape = shape_of(&place.0).expect("there");
+    let open = || OpenOptions::new().read(true).write(true).open(&place.0).expect("there");
+    let mut token = Token(0);
+    for queues in [false, true, false] {
+        let mut memory = Memory::open_on(Disk::new(open(), queues), shape, 1 << 20, "plain").expect("opened");
+        if token == Token(0) {
+            let at = memory.alloc(100, false).expect("room");
+            memory.write(at, b"by hand").expect("written");
+            token = memory.sync(None).expect("synced");
+        }
+        let mut found = [0; 7];
+        memory.read(memory.shape().page_bytes(), &mut found).expect("read");
+        assert_eq!(&found, b"by hand");
+        memory.close().expect("closed");
+    }
+}
+
+#[test]
+fn misuses_are_told_in_these_words() {
+    let (place, mut memory) = made("misuse");
+    let name = place.name();
+    assert_eq!(
+        words(Memory::open(&place.0, &options())),
+        format!("{name}: the memory is open elsewhere, and has one writer at a time")
+    );
+    assert_eq!(
+        words(Memory::create(&place.0, &options())),
+        format!("{name}: cannot be made: File exists (os error 17)")
+    );
+    let at = memory.alloc(100, false).expect("room");
+    assert_eq!(at, 0x10000);
+    let table: Vec<(String, &str)> = vec![
+        (words(memory.read(0, &mut [0])), "address 0x0: 1 bytes from there are not within the memory's 4194304"),
+        (
+            words(memory.read(u64::MAX, &mut [0; 2])),
+            "address 0xffffffffffffffff: 2 bytes from there are not within the memory's 4194304",
+        ),
+        (
+            words(memory.write(at + (4 << 20), &[1])),
+            "address 0x410000: 1 bytes from there are not within the memory's 4194304",
+        ),
+        (words(memory.read(at + 65535, &mut [0; 2])), "address 0x20000: its page is not allocated"),
+        (words(memory.write(0x30007, &[1])), "address 0x30007: its page is not allocated"),
+        (words(memory.delete(0x20000, 1)), "address 0x20000: its page is not allocated"),
+        (words(memory.set_permissions(0x20000, 1, Permissions::SHARED)), "address 0x20000: its page is not allocated"),
+        (words(memory.alloc(5 << 20, false)), "5242880 bytes cannot be allocated: no 80 pages in a row are free"),
+        (words(memory.rollback(Token(9))), "token 9 stands for no state that is kept"),
+        (words(memory.drop_token(Token(9))), "token 9 stands for no state that is kept"),
+        (words(memory.token("nobody")), "name \"nobody\": no token that is live has it"),
+        (words(memory.sync(Some(""))), "name \"\": it has 0 bytes, expected 1 to 200"),
+    ];
+    for (found, expected) in table {
+        assert_eq!(found, expected);
+    }
+    let token = memory.sync(Some("twice")).expect("synced");
+    assert_eq!(words(memory.sync(Some("twice"))), format!("name \"twice\": token {} has it", token.0));
+    let newest = words(memory.rollback(Token(token.0 + 5)));
+    assert_eq!(
+        newest,
+        format!("token {} stands for no state that is kept; the newest that does is {}", token.0 + 5, token.0)
+    );
+    let read_only = Permissions { write: false, permanent: true, ..Permissions::PRIVATE };
+    memory.set_permissions(at, 1, read_only).expect("there");
+    assert_eq!(words(memory.write(at + 5, &[1])), "address 0x10005: its page may not be written");
+    assert_eq!(words(memory.delete(at, 1)), "address 0x10000: its page may not be written");
+    memory.set_permissions(at, 1, Permissions { read: false, ..read_only }).expect("there");
+    assert_eq!(words(memory.read(at, &mut [0])), "address 0x10000: its page may not be read");
+    memory.close().expect("closed");
+    // What it is opened with.
+    let other = |change: fn(&mut Options)| {
+        let mut options = options();
+        change(&mut options);
+        options
+    };
+    let open = |options: &Options| words(Memory::open(&place.0, options));
+    assert_eq!(open(&other(|o| o.dram = 4096)), "dram is 4096 bytes, expected at least 1048576");
+    assert_eq!(
+        open(&other(|o| o.capacity = Some(1 << 30))),
+        format!("{name}: the memory was made with a capacity of 4194304 bytes, not 1073741824")
+    );
+    let fresh = Place::new("fresh");
+    let create = |options: &Options| words(Memory::create(&fresh.0, options));
+    assert_eq!(create(&other(|o| o.capacity = None)), format!("{}: a new memory needs a capacity", fresh.name()));
+    assert_eq!(create(&other(|o| o.capacity = Some(0))), "capacity is 0 bytes, expected 1 byte to 4 TiB");
+    assert_eq!(create(&other(|o| o.space = Some(1))), "space is 1 bytes, expected at least the capacity, 4194304");
+    assert_eq!(create(&other(|o| o.tokens = 257)), "tokens is 257, expected 1 to 256");
+    assert_eq!(
+        words(Memory::open(&fresh.0, &options())),
+        format!("{}: cannot be opened: No such file or directory (os error 2)", fresh.name())
+    );
+    assert!(!fresh.0.exists(), "what is refused leaves nothing");
+}
+
+fn flip(path: &Path, at: u64) {
+    let file = OpenOptions::new().read(true).write(true).open(path).expect("there");
+    let mut byte = [0];
+    file.read_exact_at(&mut byte, at).expect("read");
+    file.write_all_at(&[byte[0] ^ 0x10], at).expect("written");
+}
+
+#[test]
+fn files_that_are_no_memory_or_were_damaged_are_told_so() {
+    let (place, mut memory) = made("damaged");
+    let name = place.name();
+    let at = memory.alloc(1 << 20, false).expect("room");
+    let marker = b"a marker that is found again";
+    memory.write(at + (1 << 19), marker).expect("written");
+    memory.write(at, &[7; 4096]).expect("written");
+    let token = memory.sync(Some("good")).expect("synced");
+    memory.close().expect("closed");
+    let good = fs::read(&place.0).expect("read");
+    let open = || Memory::open(&place.0, &options());
+    // One copy of the superblock is enough; without both nothing is.
+    flip(&place.0, 20);
+    open().expect("the copy counts").close().expect("closed");
+    flip(&place.0, 4096 + 20);
+    assert_eq!(words(open()), format!("{name}: this is not a memory: both copies of its superblock are damaged"));
+    fs::write(&place.0, vec![b'x'; 100_000]).expect("written");
+    assert_eq!(words(open()), format!("{name}: this is not a memory: both copies of its superblock are foreign"));
+    fs::write(&place.0, b"").expect("written");
+    assert_eq!(words(open()), format!("{name}: this is not a memory: both copies of its superblock are not there"));
+    fs::write(&place.0, &good[..good.len() / 2]).expect("written");
+    assert_eq!(
+        words(open()),
+        format!("{name}: the file has {} bytes, the memory in it {}: it was truncated", good.len() / 2, good.len())
+    );
+    // A page of data: it is named, and all else is readable.
+    fs::write(&place.0, &good).expect("written");
+    let lies = good.windows(marker.len()).position(|bytes| bytes == marker).expect("it is in the file") as u64;
+    flip(&place.0, lies);
+    let mut memory = open().expect("opened");
+    let lost = memory.read(at, &mut vec![0; 1 << 20]).expect_err("damaged").to_string();
+    let begin = format!("{name}: address {:#x}: the 4096 bytes there cannot be read: block ", at + (1 << 19));
+    assert!(lost.starts_with(&begin) && lost.ends_with(": its checksum does not match"), "{lost}");
+    let (found, pages) = memory.check().expect("checked");
+    assert_eq!((found.len(), pages), (1, 17));
+    let mut first = [0; 4096];
+    memory.read(at, &mut first).expect("read");
+    assert_eq!(first, [7; 4096]);
+    // Written anew it is good again.
+    memory.write(at + (1 << 19), &[0; 4096]).expect("written");
+    memory.drop_token(token).expect("live");
+    let after = memory.sync(None).expect("synced");
+    assert_eq!(memory.check().expect("checked").0.len(), 0);
+    memory.drop_token(after).expect("live");
+    memory.close().expect("closed");
+}
+
+/// Any bit of what is in use may flip: it is told, or what is read is right. Never wrong bytes, never an older state.
+#[test]
+fn no_flipped_bit_goes_unnoticed() {
+    let (place, mut memory) = made("flips");
+    let at = memory.alloc(256 << 10, false).expect("room");
+    let bytes: Vec<u8> = (0..256 << 10).map(|n: u32| (n >> 3) as u8).collect();
+    for _ in 0..3 {
+        memory.write(at, &bytes).expect("written");
+        let token = memory.sync(None).expect("synced");
+        memory.drop_token(token).expect("live");
+    }
+    memory.write(at, b"the newest").expect("written");
+    let token = memory.sync(Some("newest")).expect("synced");
+    memory.close().expect("closed");
+    let good = fs::read(&place.0).expect("read");
+    let used: Vec<usize> = good.iter().enumerate().filter(|(_, byte)| **byte != 0).map(|(n, _)| n).collect();
+    let mut rng = Streams::new(3).stream("test.flips");
+    let (mut told, mut harmless) = (0, 0);
+    for _ in 0..60 {
+        let place_of = used[rng.below(used.len() as u64) as usize];
+        // Half of them outside of data.
+        let at_byte = if rng.chance(0.5) { place_of } else { used[rng.below(6000.min(used.len() as u64)) as usize] };
+        flip(&place.0, at_byte as u64);
+        let look = || -> Result<(), Error> {
+            let mut memory = Memory::open(&place.0, &options())?;
+            let mut found = vec![0; bytes.len()];
+            memory.read(at, &mut found)?;
+            assert_eq!(&found[..10], b"the newest", "byte {at_byte}");
+            assert!(found[10..] == bytes[10..], "byte {at_byte}");
+            assert_eq!(memory.tokens()?, [(token, Some("newest".to_owned()))], "byte {at_byte}");
+            Ok(())
+        };
+        match look() {
+            Ok(()) => harmless += 1,
+            Err(Error::Damaged { .. } | Error::Unreadable { .. } | Error::TableUnreadable { .. }) => told += 1,
+            Err(other) => panic!("byte {at_byte}: {other}"),
+        }
+        // Opening changes the file.
+        fs::write(&place.0, &good).expect("written");
+    }
+    assert!(told > 8 && harmless > 8, "{told} told, {harmless} harmless");
+}
+
+/// A state as few bytes, to be compared over processes.
+fn kill(seed: u64, place: &Place, after: u64) -> Result<(), String> {
+    let child = Command::new(std::env::current_exe().expect("a test"))
+        .args(["a_child_that_is_killed", "--exact", "--nocapture", "--ignored"])
+        .env("MEMORY_CHILD", format!("{seed} {}", place.name()))
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null())
+        .spawn();
+    let mut child = child.map_err(|error| error.to_string())?;
+    let mut lines = BufReader::new(child.stdout.take().expect("piped")).lines().map_while(Result::ok);
+    // It tells what it is about to make durable, and what it has.
+    let (mut begun, mut done, mut heard) = (0u64, 0u64, 0u64);
+    let mut hear = |line: String| {
+        let number = |prefix: &str| line.strip_prefix(prefix).and_then(|n| n.parse::<u64>().ok());
+        if let Some(n) = number("will ") {
+            (begun, heard) = (n, heard + 1);
+        } else if let Some(n) = number("did ") {
+            (done, heard) = (n, heard + 1);
+        }
+        heard
+    };
+    while let Some(line) = lines.next() {
+        if hear(line) >= after {
+            break;
+        }
+    }
+    child.kill().map_err(|error| error.to_string())?;
+    child.wait().map_err(|error| error.to_string())?;
+    // What was in the pipe was said before.
+    for line in lines {
+        hear(line);
+    }
+    // The same calls on a device of its own give the states.
+    let states = durable_states(seed, begun);
+    let mut memory =
+        Memory::open(&place.0, &Options { capacity: None, ..options() }).map_err(|error| error.to_string())?;
+    let tokens = memory.tokens().map_err(|error| error.to_string())?;
+    let mut wrong = format!("tokens {tokens:?} are of no state from {done} to {begun}");
+    for state in &states[done as usize..=begun as usize] {
+        if state.tokens() == tokens {
+            match verify(&mut memory, state) {
+                Ok(()) => return Ok(()),
+                Err(error) => wrong = error,
+            }
+        }
+    }
+    Err(wrong)
+}
+
+/// The first `count` states that the calls of `seed` make durable, and that of a new memory before them.
+fn durable_states(seed: u64, count: u64) -> Vec<State> {
+    let place = Place::new(&format!("states-{seed}"));
+    let mut memory = Memory::create(&place.0, &options()).expect("made");
+    let mut calls = Calls::new(seed);
+    let states = std::cell::RefCell::new(vec![State::default()]);
+    while (states.borrow().len() as u64) <= count {
+        let mut will = |_: &Memory, state: &State| states.borrow_mut().push(state.clone());
+        calls.step(&mut memory, &mut will, &mut |_, _| ()).expect("it works");
+    }
+    states.into_inner()
+}
+
+#[test]
+#[ignore = "it is another test's child"]
+fn a_child_that_is_killed() {
+    let Ok(what) = std::env::var("MEMORY_CHILD") else { return };
+    let (seed, path) = what.split_once(' ').expect("a seed and a path");
+    let mut memory = Memory::create(Path::new(path), &options()).expect("made");
+    let mut calls = Calls::new(seed.parse().expect("a number"));
+    let (mut begun, done) = (0u64, std::cell::Cell::new(0u64));
+    println!("\nwill 0\ndid 0");
+    loop {
+        let now = std::cell::Cell::new(begun);
+        let mut will = |_: &Memory, _: &State| {
+            now.set(now.get() + 1);
+            println!("will {}", now.get());
+        };
+        let mut did = |_: &Memory, _: &State| {
+            done.set(now.get());
+            println!("did {}", now.get());
+        };
+        calls.step(&mut memory, &mut will, &mut did).expect("it works");
+        begun = now.get();
+    }
+}
+
+/// A process is killed at any instant: the memory opens at the last completed sync, byte for byte.
+#[test]
+fn a_killed_process_leaves_the_last_sync() {
+    let count: u64 = std::env::var("KILLS").ok().and_then(|n| n.parse().ok()).unwrap_or(25);
+    let mut rng = Streams::new(5).stream("test.kills");
+    for seed in 0..count {
+        let place = Place::new("killed");
+        if let Err(error) = kill(seed, &place, 1 + rng.below(40)) {
+            panic!("seed {seed}: {error}");
+        }
+    }
+}
+
+#[test]
+fn a_file_that_may_only_be_read_is_told() {
+    let (place, memory) = made("readonly");
+    memory.close().expect("closed");
+    let mut permissions = fs::metadata(&place.0).expect("there").permissions();
+    permissions.set_readonly(true);
+    fs::set_permissions(&place.0, permissions).expect("its owner's");
+    // Root may write it all the same.
+    if File::options().write(true).open(&place.0).is_err() {
+        let expected = format!("{}: cannot be opened: Permission denied (os error 13)", place.name());
+        assert_eq!(words(Memory::open(&place.0, &options())), expected);
+    }
+}
