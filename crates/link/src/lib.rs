@@ -5,6 +5,7 @@
 
 pub mod ddr;
 pub mod dmi;
+pub mod line;
 pub mod pcie;
 pub mod rate;
 pub mod sata;
@@ -15,6 +16,7 @@ use sim::Time;
 
 pub use ddr::{Ddr, DdrConfig};
 pub use dmi::{Dmi, DmiConfig};
+pub use line::{LineLink, LineLinkConfig};
 pub use pcie::{Pcie, PcieConfig};
 pub use rate::ByteTime;
 pub use sata::{Sata, SataConfig};

@@ -247,8 +247,7 @@ impl Obvious {
 
     /// Decides again what was decided.
     fn follow(&mut self, log: &[Decision]) {
-        let mut log = log.iter().copied().peekable();
-        while let Some(decision) = log.next() {
+        for decision in log.iter().copied() {
             let again = match decision {
                 Decision::Filled { page } => {
                     self.set(page).iter_mut().find(|held| held.page == page).expect("it was coming").coming = false;

@@ -3,17 +3,21 @@
 //! Whatever it is made of, it takes lines ([`LineRequest`]) and answers each once, with its number.
 
 pub mod dram;
+pub mod hybrid;
 
 use media::line::LineRequest;
 use sim::{Energy, Time};
 
 pub use self::dram::{DramConfig, DramMemory};
+pub use self::hybrid::{HybridConfig, HybridError, HybridMemory};
 
 /// Main memory of any kind. Time never goes back: neither between calls of [`submit`](MainMemory::submit) nor of
 /// [`advance`](MainMemory::advance).
 pub enum MainMemory {
     /// All of it is DRAM.
     Dram(DramMemory),
+    /// Flash behind a cache of DRAM.
+    Hybrid(Box<HybridMemory>),
 }
 
 impl MainMemory {
@@ -24,6 +28,7 @@ impl MainMemory {
     pub fn submit(&mut self, now: Time, request: LineRequest) {
         match self {
             MainMemory::Dram(dram) => dram.submit(now, request),
+            MainMemory::Hybrid(hybrid) => hybrid.submit(now, request),
         }
     }
 
@@ -31,6 +36,7 @@ impl MainMemory {
     pub fn next_event(&mut self) -> Option<Time> {
         match self {
             MainMemory::Dram(dram) => dram.next_event(),
+            MainMemory::Hybrid(hybrid) => hybrid.next_event(),
         }
     }
 
@@ -38,6 +44,7 @@ impl MainMemory {
     pub fn advance(&mut self, now: Time, completions: &mut Vec<(u32, Time)>) {
         match self {
             MainMemory::Dram(dram) => dram.advance(now, completions),
+            MainMemory::Hybrid(hybrid) => hybrid.advance(now, completions),
         }
     }
 
@@ -45,6 +52,7 @@ impl MainMemory {
     pub fn bytes(&self) -> u64 {
         match self {
             MainMemory::Dram(dram) => dram.bytes(),
+            MainMemory::Hybrid(hybrid) => hybrid.bytes(),
         }
     }
 
@@ -52,6 +60,7 @@ impl MainMemory {
     pub fn energy(&mut self, now: Time) -> Energy {
         match self {
             MainMemory::Dram(dram) => dram.energy(now),
+            MainMemory::Hybrid(hybrid) => hybrid.energy(now).total(),
         }
     }
 }

@@ -1,0 +1,141 @@
+//! What the memory draws, and how far its flash is worn: from the events that make the time, and the background of all that
+//! is there.
+
+use dram::{Channel, Config, RankActivity};
+use sim::{Energy, Time};
+
+use super::{HybridConfig, HybridError, HybridMemory};
+use nand::EnergyByPart;
+
+/// Energy by part.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct EnergyByMemory {
+    /// DRAM of the cache, its background included.
+    pub cache: Energy,
+    /// DRAM of the page table.
+    pub table: Energy,
+    /// Flash and its channels.
+    pub flash: EnergyByPart,
+}
+
+impl EnergyByMemory {
+    /// All of it.
+    pub fn total(&self) -> Energy {
+        self.cache + self.table + self.flash.total()
+    }
+}
+
+/// How far the flash is worn.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Wear {
+    /// Flash pages programmed, for any reason.
+    pub programs: u64,
+    /// Flash pages that were written for the host.
+    pub host_programs: u64,
+    /// Flash pages of data.
+    pub pages: u64,
+}
+
+impl Wear {
+    /// Seconds until `part` of the capacity is gone at the rate of writing seen in `elapsed`, where a page endures `mean`
+    /// cycles, with a normal `deviation` of so many, and wear is spread evenly. Infinite where nothing was written.
+    ///
+    /// As pages are lost the others take their writes: the time is the integral of what is left of them over the cycles
+    /// until the quantile of `part`, over the cycles of one page a second.
+    pub fn lifetime_s(&self, elapsed: Time, mean: f64, deviation: f64, part: f64) -> f64 {
+        let rate = self.programs as f64 / elapsed.secs_f64();
+        let steps = 4096;
+        let most = mean + 8.0 * deviation;
+        let (mut cycles, mut sum, step) = (0.0, 0.0, most / f64::from(steps));
+        while cycles < most {
+            let left = 1.0 - normal((cycles + step / 2.0 - mean) / deviation.max(1e-9));
+            if 1.0 - left >= part {
+                break;
+            }
+            sum += left * step;
+            cycles += step;
+        }
+        sum * self.pages as f64 / rate
+    }
+}
+
+/// The standard normal distribution, to seven digits (Abramowitz and Stegun 26.2.17).
+fn normal(x: f64) -> f64 {
+    let t = 1.0 / (1.0 + 0.231_641_9 * x.abs());
+    let polynomial =
+        t * (0.319_381_530 + t * (-0.356_563_782 + t * (1.781_477_937 + t * (-1.821_255_978 + t * 1.330_274_429))));
+    let tail = 0.398_942_280_4 * (-x * x / 2.0).exp() * polynomial;
+    if x < 0.0 { tail } else { 1.0 - tail }
+}
+
+/// The DRAM that the page table is in: as many ranks as it needs, idle but for an access a translation.
+pub(super) struct TableDram {
+    idle: Channel,
+    ranks: u64,
+    access: Energy,
+    pub accesses: u64,
+}
+
+impl TableDram {
+    pub fn new(config: &HybridConfig) -> Result<TableDram, HybridError> {
+        let device = config.dram.device.clone();
+        let entries = u64::from(config.nvmm.pages) + u64::from(config.nvmm.versions);
+        let ranks = (entries * nvmm::entry::ENTRY_BYTES as u64).div_ceil(device.rank_bytes());
+        let access = RankActivity { activates: 1, reads: 1, ..RankActivity::default() }.energy(&device).total();
+        let idle = Channel::new(&Config {
+            power_down_after: config.dram.power_down_after,
+            self_refresh_after: config.dram.self_refresh_after,
+            ..Config::new(device)
+        })?;
+        Ok(TableDram { idle, ranks, access, accesses: 0 })
+    }
+
+    fn energy(&mut self, now: Time) -> Energy {
+        let idle = self.idle.energy(now).iter().fold(Energy::ZERO, |sum, rank| sum + rank.total());
+        idle * self.ranks + self.access * self.accesses
+    }
+}
+
+impl HybridMemory {
+    /// The energy of all of it until `now`.
+    pub fn energy(&mut self, now: Time) -> EnergyByMemory {
+        EnergyByMemory {
+            cache: self.modules.energy(now),
+            table: self.table_dram.energy(now),
+            flash: self.nand.energy(now),
+        }
+    }
+
+    /// How far its flash is worn.
+    pub fn wear(&self) -> Wear {
+        let stats = self.nvmm.stats();
+        Wear { programs: stats.programs.iter().sum(), host_programs: stats.programs[0], pages: stats.capacity }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_normal_distribution_is_one() {
+        for (x, expected) in [(0.0, 0.5), (1.0, 0.841_344_7), (-2.0, 0.022_750_1), (3.0, 0.998_650_1)] {
+            assert!((normal(x) - expected).abs() < 1e-6, "{x}: {}", normal(x));
+        }
+    }
+
+    #[test]
+    fn a_lifetime_is_what_the_pages_endure_over_what_is_written() {
+        let wear = Wear { programs: 1000, host_programs: 1000, pages: 100 };
+        // Ten times over in a second: 1000 cycles last 100 s, all of them at once where they are alike.
+        let alike = |part| wear.lifetime_s(Time::from_s(1), 1000.0, 0.0, part);
+        assert!((alike(0.5) - 100.0).abs() < 0.1 && (alike(0.999) - 100.0).abs() < 0.1, "{} s", alike(0.5));
+        // Spread by a third, the first half goes at the mean, less what the first to go have left to the others.
+        let (half, all) = (
+            wear.lifetime_s(Time::from_s(1), 1000.0, 333.0, 0.5),
+            wear.lifetime_s(Time::from_s(1), 1000.0, 333.0, 0.999),
+        );
+        assert!(half > 80.0 && half < 90.0 && all > 99.0 && all < 101.0, "{half} s, {all} s");
+        assert_eq!(Wear::default().lifetime_s(Time::from_s(1), 1000.0, 0.0, 0.5).is_nan(), true);
+    }
+}

@@ -1,0 +1,372 @@
+//! From the hybrid controller to the dies, and back (NVMM, "Nonvolatile Main Memory System Architecture"): a queue before
+//! the translation, which holds what has no physical address yet, then queues of the dies. If what is at the head finds
+//! its die's queue full, all else waits behind it. The queue before the translation is as long as the hybrid controller has
+//! fetches and write-backs: a shorter one would have the same wait in the same order before it.
+
+use std::collections::VecDeque;
+
+use media::{Action, BlockAddr, Geometry, OpId, PageAddr, ProgramOp, Status, Tag};
+use nand::{Store, UnitWrite};
+use nvmm::hybrid::{self, Purpose};
+use nvmm::{Answer, Application, Content, Input, Medium, Move, Request, Token};
+use sim::Time;
+
+use super::HybridMemory;
+use super::events::{Event, TRANSLATED, View};
+
+/// The operating system, whose pages all are.
+const SYSTEM: Application = Application(1);
+
+/// Flash that nothing was ever written to, as the page table's controller sees it.
+pub(super) struct Blank<'a>(pub &'a Store);
+
+impl Medium for Blank<'_> {
+    fn geometry(&self) -> &Geometry {
+        self.0.geometry()
+    }
+    fn is_bad(&self, block: BlockAddr) -> bool {
+        block.planes.iter().any(|plane| self.0.block(block.die, plane, block.block).bad)
+    }
+    fn read(&self, _: PageAddr, _: &mut Vec<u8>) -> bool {
+        false
+    }
+}
+
+/// A request to DRAM as one number: what for above, of what below.
+pub(super) fn word_of(purpose: Purpose) -> u64 {
+    let (kind, of) = match purpose {
+        Purpose::Line(node) => (0, node),
+        Purpose::LateLine => (1, 0),
+        Purpose::Tags(read) => (2, read),
+        Purpose::TagsBack => (3, 0),
+        Purpose::Store(fetch) => (4, fetch),
+        Purpose::ReadOut(slot) => (5, slot),
+    };
+    kind << 32 | u64::from(of)
+}
+
+/// See [`word_of`].
+pub(super) fn purpose_of(word: u64) -> Purpose {
+    let of = word as u32;
+    match word >> 32 {
+        0 => Purpose::Line(of),
+        1 => Purpose::LateLine,
+        2 => Purpose::Tags(of),
+        3 => Purpose::TagsBack,
+        4 => Purpose::Store(of),
+        5 => Purpose::ReadOut(of),
+        _ => unreachable!("{word:#x} is no request of this memory"),
+    }
+}
+
+/// Counters of the queues before the flash.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct FlowStats {
+    /// Requests that were translated.
+    pub translated: u64,
+    /// Times the head found its die's queue full.
+    pub blocked: u64,
+    /// Requests that waited for their translation at a time, at most.
+    pub longest: u64,
+}
+
+/// The queues before the flash.
+pub(super) struct Flow {
+    /// Fetches have the tags below this, write-backs those above.
+    fetches: u32,
+    /// Tag, page, whether it is written.
+    queue: VecDeque<(u32, u64, bool)>,
+    is_translating: bool,
+    /// Operations with their physical address, for the dies.
+    operations: VecDeque<Action>,
+    /// Sequence number of each program under way, by its id; logical number of what is in each copy buffer.
+    sequences: Vec<u64>,
+    copies: Vec<u32>,
+    stats: FlowStats,
+}
+
+impl Flow {
+    pub fn new(fetches: u32, nvmm: &nvmm::Config) -> Flow {
+        Flow {
+            fetches,
+            queue: VecDeque::new(),
+            is_translating: false,
+            operations: VecDeque::new(),
+            sequences: Vec::new(),
+            copies: vec![0; nvmm.segments as usize],
+            stats: FlowStats::default(),
+        }
+    }
+
+    /// Request `tag` is to be translated.
+    pub fn want(&mut self, tag: u32, page: u64, write: bool) {
+        self.queue.push_back((tag, page, write));
+        self.stats.longest = self.stats.longest.max(self.queue.len() as u64);
+    }
+
+    pub fn stats(&self) -> FlowStats {
+        self.stats
+    }
+}
+
+impl HybridMemory {
+    /// Begins the next translation, if nothing is in its way.
+    #[inline]
+    pub(super) fn translate(&mut self, now: Time) {
+        if !self.flow.is_translating && !self.flow.queue.is_empty() && self.flow.operations.is_empty() {
+            self.flow.is_translating = true;
+            self.queue.push(TRANSLATED, now + self.config.translation, Event::Translated);
+        }
+    }
+
+    /// An event has come.
+    pub(super) fn handle(&mut self, now: Time, event: Event) {
+        match event {
+            Event::Translated => {
+                self.flow.is_translating = false;
+                let (tag, page, write) = self.flow.queue.pop_front().expect("its head was translated");
+                self.flow.stats.translated += 1;
+                self.table_dram.accesses += 1;
+                let (address, segments) = self.place(page);
+                let request =
+                    if write { Request::Write { address, segments } } else { Request::Read { address, segments } };
+                let input = Input::Request { tag: Tag(tag), application: SYSTEM, request };
+                self.nvmm.handle(now, input, &mut self.flash);
+                self.perform(now);
+            }
+            Event::Flash(event) => {
+                if let Some(done) = self.nand.handle(now, event, &mut View(&mut self.queue)) {
+                    self.end(now, done);
+                    self.perform(now);
+                }
+            }
+        }
+        self.translate(now);
+    }
+
+    /// An operation of the flash has ended: what it did is done to the contents, and its controller told.
+    fn end(&mut self, now: Time, done: nand::Done) {
+        let (page, _) = self.nand.place_of(done.id);
+        self.apply(page, done);
+        self.tell_table(now, page, done);
+    }
+
+    fn tell_table(&mut self, now: Time, page: PageAddr, done: nand::Done) {
+        let plane = page.planes.0.trailing_zeros();
+        let store = self.nand.store();
+        let readable = done.kind == nand::Kind::Read && store.readable(page, plane);
+        let content = if readable { media::Flash::note(store, page, plane, 0) } else { &[] };
+        self.nvmm.handle(now, Input::Done { id: done.id, status: done.status, content }, &mut self.flash);
+    }
+
+    fn apply(&mut self, page: PageAddr, done: nand::Done) {
+        match (done.kind, done.status) {
+            (nand::Kind::Read, _) => {}
+            (nand::Kind::Program, status) => self.program(page, done.id, status),
+            (nand::Kind::Erase, Status::Ok) => self.nand.store_mut().erase(page.block()),
+            (nand::Kind::Erase, _) => self.nand.store_mut().tear_erase(page.block()),
+        }
+    }
+
+    fn program(&mut self, page: PageAddr, id: OpId, status: Status) {
+        let plane = page.planes.0.trailing_zeros();
+        let store = self.nand.store_mut();
+        // Pages known to be worn are left out; the chip wants them programmed with something.
+        if store.order() == nand::Order::InOrder {
+            for skipped in store.block(page.die, plane, page.block).programmed..page.page {
+                store.tear(PageAddr { page: skipped, ..page }, false);
+            }
+        }
+        if status != Status::Ok {
+            store.tear(page, false);
+            return;
+        }
+        let sequence = self.flow.sequences[id.0 as usize];
+        let slots = self.config.cache.write_backs();
+        let unit = |logical, buffer| UnitWrite { logical, buffer, lost: false };
+        match self.nvmm.content(id) {
+            Content::Host { tag, segment } => {
+                let slot = tag.0 - self.flow.fetches;
+                if let Some(contents) = &self.contents {
+                    contents.load(slot, store.buffer_mut(slot));
+                }
+                store.program(page, sequence, false, [unit(segment, slot)]);
+            }
+            Content::Buffer(buffer) => {
+                let logical = self.flow.copies[buffer as usize];
+                store.program(page, sequence, false, [unit(logical, slots + buffer)]);
+            }
+            Content::Own(bytes) => {
+                store.program(page, sequence, false, [unit(media::NOBODY, 0)]);
+                store.set_note(page, plane, 0, bytes);
+            }
+        }
+    }
+
+    /// Does what the page table's controller wants done: data at once, operations through the queues.
+    fn perform(&mut self, now: Time) {
+        loop {
+            self.move_all();
+            let mut actions = std::mem::take(&mut self.flash.actions);
+            let mut barriers = false;
+            for action in &actions {
+                match *action {
+                    Action::Retire(block) => self.nand.store_mut().mark_bad(block),
+                    // On flash what is programmed is durable.
+                    Action::Barrier(_) => barriers = true,
+                    other => self.flow.operations.push_back(other),
+                }
+            }
+            if barriers {
+                for action in actions.drain(..) {
+                    if let Action::Barrier(id) = action {
+                        self.nvmm.handle(now, Input::Done { id, status: Status::Ok, content: &[] }, &mut self.flash);
+                    }
+                }
+                continue;
+            }
+            actions.clear();
+            self.flash.actions = actions;
+            break;
+        }
+        self.dispatch(now);
+        let mut replies = std::mem::take(&mut self.flash.replies);
+        for reply in replies.drain(..) {
+            self.reply(now, reply.tag, reply.answer);
+        }
+        self.flash.replies = replies;
+    }
+
+    fn move_all(&mut self) {
+        let mut moves = std::mem::take(&mut self.flash.moves);
+        moves.drain(..).for_each(|movement| self.move_data(movement));
+        self.flash.moves = moves;
+    }
+
+    fn move_data(&mut self, movement: Move) {
+        let store = self.nand.store_mut();
+        let slots = self.config.cache.write_backs();
+        match movement {
+            Move::FlashToHost { page, tag, .. } => {
+                if let Some(contents) = &mut self.contents {
+                    let readable = store.readable(page, page.planes.0.trailing_zeros());
+                    contents.arrive(tag.0, readable.then(|| store.unit(page, 0)));
+                }
+            }
+            Move::ZeroToHost { tag, .. } => {
+                if let Some(contents) = &mut self.contents {
+                    contents.arrive(tag.0, None);
+                }
+            }
+            Move::FlashToBuffer { page, buffer } => {
+                let plane = page.planes.0.trailing_zeros();
+                let readable = store.readable(page, plane);
+                let logical = if readable { media::Flash::logical(store, page, plane)[0] } else { 0 };
+                self.flow.copies[buffer as usize] = logical;
+                if self.contents.is_some() && readable {
+                    let bytes = store.unit(page, 0).to_vec();
+                    store.buffer_mut(slots + buffer).copy_from_slice(&bytes);
+                }
+            }
+        }
+    }
+
+    /// Operations go to the dies, in order, as far as their queues have room.
+    fn dispatch(&mut self, now: Time) {
+        while let Some(action) = self.flow.operations.front().copied() {
+            let die = match action {
+                Action::Read(op) => op.page.die,
+                Action::Program(op) => op.page.die,
+                Action::Erase(op) => op.block.die,
+                other => unreachable!("{other:?} is no operation"),
+            };
+            if self.nand.die_load(die) > self.config.die_queue {
+                self.flow.stats.blocked += 1;
+                return;
+            }
+            self.flow.operations.pop_front();
+            match action {
+                Action::Read(op) => self.nand.submit_read(now, op, &mut View(&mut self.queue)),
+                Action::Program(op) => {
+                    self.note_sequence(op);
+                    self.nand.submit_program(now, op, &mut View(&mut self.queue));
+                }
+                Action::Erase(op) => self.nand.submit_erase(now, op, &mut View(&mut self.queue)),
+                _ => unreachable!("found above"),
+            }
+        }
+    }
+
+    fn note_sequence(&mut self, op: ProgramOp) {
+        let id = op.id.0 as usize;
+        if self.flow.sequences.len() <= id {
+            self.flow.sequences.resize(id + 1, 0);
+        }
+        self.flow.sequences[id] = op.sequence;
+    }
+
+    fn reply(&mut self, now: Time, tag: Tag, answer: Answer) {
+        if let Answer::Refused(error) = answer {
+            self.fault.get_or_insert(error);
+        }
+        let fetches = self.flow.fetches;
+        let input = match tag.0.checked_sub(fetches) {
+            None => hybrid::Input::Fetched(tag.0),
+            Some(slot) if slot < self.config.cache.write_backs() => hybrid::Input::Written(slot),
+            // Set up, or filled: nobody waits.
+            Some(_) => return,
+        };
+        self.tell(now, input);
+    }
+
+    /// The page table is set up, before time begins: everything ends at once.
+    pub(super) fn set_up(&mut self) {
+        // A token that nobody has: what is asked for first has the table opened first.
+        self.ask_at_once(Request::Drop { token: Token(u64::MAX) });
+        self.fault = None;
+    }
+
+    /// Asks the page table for something before time begins.
+    pub(super) fn ask_at_once(&mut self, request: Request) {
+        let tag = Tag(self.config.nvmm.tags - 1);
+        self.nvmm.handle(Time::ZERO, Input::Request { tag, application: SYSTEM, request }, &mut self.flash);
+        loop {
+            self.move_all();
+            let actions = std::mem::take(&mut self.flash.actions);
+            for reply in std::mem::take(&mut self.flash.replies) {
+                if let Answer::Refused(error) = reply.answer {
+                    self.fault.get_or_insert(error);
+                }
+            }
+            if actions.is_empty() {
+                return;
+            }
+            for action in actions {
+                let (id, kind, page) = match action {
+                    Action::Read(op) => (op.id, nand::Kind::Read, op.page),
+                    Action::Program(op) => {
+                        self.note_sequence(op);
+                        (op.id, nand::Kind::Program, op.page)
+                    }
+                    Action::Erase(op) => {
+                        let BlockAddr { die, planes, block } = op.block;
+                        (op.id, nand::Kind::Erase, PageAddr { die, planes, block, page: 0 })
+                    }
+                    Action::Retire(block) => {
+                        self.nand.store_mut().mark_bad(block);
+                        continue;
+                    }
+                    Action::Barrier(id) => {
+                        let input = Input::Done { id, status: Status::Ok, content: &[] };
+                        self.nvmm.handle(Time::ZERO, input, &mut self.flash);
+                        continue;
+                    }
+                    other => unreachable!("{other:?} is none of the page table's"),
+                };
+                let done = nand::Done { id, status: Status::Ok, kind };
+                self.apply(page, done);
+                self.tell_table(Time::ZERO, page, done);
+            }
+        }
+    }
+}

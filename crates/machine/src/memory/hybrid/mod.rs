@@ -1,0 +1,321 @@
+//! Flash as main memory: a link, the hybrid controller with its DRAM, the NVMM controller with its page table, flash; one
+//! event loop.
+
+mod data;
+mod energy;
+mod events;
+mod flow;
+
+use std::collections::VecDeque;
+
+use dram::{Ack, Completion, Kind, Request};
+use link::{LineLink, LineLinkConfig};
+use media::line::{LineKind, LineRequest};
+use nand::{Nand, PayloadKind};
+use nvmm::hybrid::{Action, Actions, Hybrid, Input, PORTS};
+use nvmm::{Address, Controller, Nvmm};
+use sim::{EventQueue, Streams, Time};
+
+use super::dram::{DramConfig, Modules};
+use data::Contents;
+pub use energy::{EnergyByMemory, Wear};
+use events::{Event, View};
+pub use flow::FlowStats;
+use flow::{Flow, purpose_of, word_of};
+
+/// The number that the one controller of the machine has.
+const CONTROLLER: Controller = Controller(1);
+
+/// The parts of flash as main memory.
+#[derive(Clone, Debug)]
+pub struct HybridConfig {
+    /// The way between the last-level cache and the controller.
+    pub link: LineLinkConfig,
+    /// The DRAM of the cache. Its latency is the controller's own.
+    pub dram: DramConfig,
+    /// The cache.
+    pub cache: nvmm::hybrid::Config,
+    /// The page table.
+    pub nvmm: nvmm::Config,
+    /// The flash.
+    pub nand: nand::Config,
+    /// From a page's number to its place: an access to the DRAM that the table is in, one after the other.
+    pub translation: Time,
+    /// Operations that may wait for a die, beside the one that it is at.
+    pub die_queue: u32,
+    /// Every line that is read is checked to be the one that came back last. For tests: the data take memory.
+    pub verify: bool,
+}
+
+/// Why there is no such memory.
+#[derive(Debug, thiserror::Error)]
+pub enum HybridError {
+    /// The cache cannot work.
+    #[error("memory.cache: {0}")]
+    Cache(String),
+    /// The DRAM cannot work.
+    #[error("memory.dram: {0}")]
+    Dram(#[from] dram::ConfigError),
+    /// The DRAM is smaller than the cache and its tags.
+    #[error("memory.dram: found {found} bytes, expected at least {wanted} for the cache and its tags")]
+    Room {
+        /// What it has.
+        found: u64,
+        /// What is needed.
+        wanted: u64,
+    },
+    /// The page table cannot work.
+    #[error("nvmm: {0}")]
+    Nvmm(#[from] nvmm::OpenError),
+    /// What was to be there before could not be written.
+    #[error("nvmm: {0}")]
+    Full(#[from] nvmm::Error),
+}
+
+/// Main memory of flash, with DRAM as its cache.
+pub struct HybridMemory {
+    queue: EventQueue<Event>,
+    link: LineLink,
+    /// Requests on their way to the controller, and answers on their way back, in order of arrival.
+    arrivals: VecDeque<(Time, LineRequest)>,
+    answers: VecDeque<(u32, Time)>,
+    hybrid: Hybrid,
+    out: Actions,
+    modules: Modules,
+    dram_at: Option<Time>,
+    dram_done: Vec<Completion>,
+    nvmm: Nvmm,
+    flash: nvmm::Actions,
+    flow: Flow,
+    nand: Nand,
+    contents: Option<Box<Contents>>,
+    /// The kind of every request under way, by its number.
+    kinds: Vec<LineKind>,
+    /// The first request to the page table that was refused.
+    fault: Option<nvmm::Error>,
+    table_dram: energy::TableDram,
+    config: HybridConfig,
+}
+
+impl HybridMemory {
+    /// An empty memory, whose page table is set up.
+    ///
+    /// # Errors
+    /// If its parts cannot work or do not fit.
+    pub fn new(config: &HybridConfig, streams: &Streams) -> Result<HybridMemory, HybridError> {
+        if let Some(fault) = config.cache.fault() {
+            return Err(HybridError::Cache(fault));
+        }
+        let (found, wanted) = (config.dram.bytes(), config.cache.dram_bytes());
+        if found < wanted {
+            return Err(HybridError::Room { found, wanted });
+        }
+        let mut config = config.clone();
+        let slots = config.cache.write_backs();
+        config.cache.moves = config.verify;
+        config.nvmm.controller = CONTROLLER;
+        config.nvmm.tags = config.cache.fetches + slots + 1;
+        config.nand.payload = if config.verify { PayloadKind::Bytes } else { PayloadKind::None };
+        config.nand.buffers = if config.verify { slots + config.nvmm.segments } else { 0 };
+        let nand = Nand::new(&config.nand, streams);
+        let nvmm = Nvmm::format(config.nvmm.clone(), &flow::Blank(nand.store()))?;
+        let mut memory = HybridMemory {
+            queue: EventQueue::new(View::LANES),
+            link: LineLink::new(&config.link),
+            arrivals: VecDeque::new(),
+            answers: VecDeque::new(),
+            hybrid: Hybrid::new(&config.cache),
+            out: Actions::default(),
+            modules: Modules::new(&config.dram, PORTS)?,
+            dram_at: None,
+            dram_done: Vec::new(),
+            table_dram: energy::TableDram::new(&config)?,
+            nvmm,
+            flash: nvmm::Actions::default(),
+            flow: Flow::new(config.cache.fetches, &config.nvmm),
+            nand,
+            contents: config.verify.then(|| Box::new(Contents::new(&config.cache))),
+            kinds: Vec::new(),
+            fault: None,
+            config,
+        };
+        memory.set_up();
+        Ok(memory)
+    }
+
+    /// See [`super::MainMemory::submit`].
+    pub fn submit(&mut self, now: Time, request: LineRequest) {
+        // What is due before must not come after.
+        self.run(now);
+        let id = request.id as usize;
+        if self.kinds.len() <= id {
+            self.kinds.resize(id + 1, LineKind::Fill);
+        }
+        self.kinds[id] = request.kind;
+        let at = self.link.request(now, request.kind == LineKind::WriteBack);
+        if at > now {
+            self.arrivals.push_back((at, request));
+        } else {
+            self.arrive(now, request);
+        }
+    }
+
+    fn arrive(&mut self, now: Time, request: LineRequest) {
+        if let Some(contents) = &mut self.contents {
+            contents.ask(request);
+        }
+        self.tell(now, Input::Line(request));
+    }
+
+    /// See [`super::MainMemory::next_event`].
+    pub fn next_event(&mut self) -> Option<Time> {
+        let answer = self.answers.front().map(|(_, at)| *at);
+        [answer, self.next_step()].into_iter().flatten().min()
+    }
+
+    fn next_step(&self) -> Option<Time> {
+        let arrival = self.arrivals.front().map(|(at, _)| *at);
+        [arrival, self.dram_at, self.queue.next_time()].into_iter().flatten().min()
+    }
+
+    /// See [`super::MainMemory::advance`].
+    pub fn advance(&mut self, now: Time, completions: &mut Vec<(u32, Time)>) {
+        self.run(now);
+        while let Some(answer) = self.answers.front()
+            && answer.1 <= now
+        {
+            completions.push(*answer);
+            self.answers.pop_front();
+        }
+    }
+
+    /// Does all that is due until `until`: of one time requests first, then DRAM, then flash.
+    fn run(&mut self, until: Time) {
+        while let Some(now) = self.next_step()
+            && now <= until
+        {
+            if let Some((at, request)) = self.arrivals.front().copied()
+                && at == now
+            {
+                self.arrivals.pop_front();
+                self.arrive(now, request);
+            } else if self.dram_at == Some(now) {
+                self.advance_dram(now);
+            } else {
+                let (now, event) = self.queue.pop().expect("it is due");
+                self.handle(now, event);
+            }
+        }
+    }
+
+    fn advance_dram(&mut self, now: Time) {
+        let mut done = std::mem::take(&mut self.dram_done);
+        self.modules.memory.advance(now, &mut done);
+        for completion in done.drain(..) {
+            self.tell(now, Input::Dram(purpose_of(completion.id)));
+        }
+        self.dram_done = done;
+        self.dram_at = self.modules.memory.next_event();
+    }
+
+    /// Tells the hybrid controller, and does what it wants done.
+    fn tell(&mut self, now: Time, input: Input) {
+        let mut out = std::mem::take(&mut self.out);
+        self.hybrid.handle(input, &mut out);
+        if let Some(contents) = &mut self.contents {
+            out.moves.drain(..).for_each(|movement| contents.apply(movement));
+        }
+        let mut asked = false;
+        for action in out.actions.drain(..) {
+            match action {
+                Action::Dram(request) => {
+                    asked = true;
+                    let kind = if request.write { Kind::Write } else { Kind::Read };
+                    let (address, bytes) = (request.address, request.bytes);
+                    let id = word_of(request.purpose);
+                    self.modules
+                        .memory
+                        .submit(now, Request { id, port: request.port, kind, address, bytes, ack: Ack::Accepted });
+                }
+                Action::Fetch { fetch, page } => self.flow.want(fetch, page, false),
+                Action::Write { slot, page } => self.flow.want(self.config.cache.fetches + slot, page, true),
+                Action::Answer(id) => {
+                    let kind = self.kinds[id as usize];
+                    let at = self.link.answer(now, kind == LineKind::Fill);
+                    self.answers.push_back((id, at));
+                    if let Some(contents) = &mut self.contents {
+                        contents.answer(id);
+                    }
+                }
+            }
+        }
+        self.out = out;
+        if asked {
+            self.dram_at = self.modules.memory.next_event();
+        }
+        self.translate(now);
+    }
+
+    /// Where flash page `page` of the memory is: the page of 64 KB, and its segment.
+    fn place(&self, page: u64) -> (Address, u32) {
+        let segments = u64::from(self.config.nvmm.segments);
+        (Address::new(CONTROLLER, (page / segments) as u32, 0), 1 << (page % segments))
+    }
+
+    /// Bytes that can be addressed, from 0 on.
+    pub fn bytes(&self) -> u64 {
+        self.config.cache.pages * u64::from(self.config.cache.page_bytes)
+    }
+
+    /// All that is changed in the cache is to be written to flash: done when [`is_clean`](Self::is_clean).
+    pub fn clean(&mut self, now: Time) {
+        self.run(now);
+        self.tell(now, Input::Clean);
+    }
+
+    /// See [`clean`](Self::clean).
+    pub fn is_clean(&self) -> bool {
+        self.hybrid.is_clean()
+    }
+
+    /// The cache, for its counters and decisions.
+    pub fn cache(&self) -> &Hybrid {
+        &self.hybrid
+    }
+
+    /// The cache, to keep its decisions.
+    pub fn cache_mut(&mut self) -> &mut Hybrid {
+        &mut self.hybrid
+    }
+
+    /// The page table.
+    pub fn table(&self) -> &Nvmm {
+        &self.nvmm
+    }
+
+    /// The flash.
+    pub fn nand(&self) -> &Nand {
+        &self.nand
+    }
+
+    /// The DRAM of the cache.
+    pub fn dram(&self) -> &dram::Memory {
+        &self.modules.memory
+    }
+
+    /// Counters of the queues before the flash.
+    pub fn flow(&self) -> FlowStats {
+        self.flow.stats()
+    }
+
+    /// What it is made of.
+    pub fn config(&self) -> &HybridConfig {
+        &self.config
+    }
+
+    /// The first request that the page table refused (no space, worn out, unreadable): what was to be written is lost, and
+    /// the run means nothing from then on.
+    pub fn fault(&self) -> Option<&nvmm::Error> {
+        self.fault.as_ref()
+    }
+}
