@@ -356,3 +356,19 @@ fn faults_and_calls_take_the_time_of_the_kernel() {
     // Fault, both loads, the call once they have retired, the other fault, its load.
     assert_eq!(thread.end.ps(), 10_000_100 + 100 + MISS + 900 + 500_000 + 10_000_000 + MISS + 100);
 }
+
+#[test]
+fn all_threads_begin_to_be_measured_together() {
+    let begin = || Step { act: Act::Begin, ..Step::default() };
+    let threads = vec![
+        vec![step(99, Act::Store, 3), begin(), step(9, Act::Load, 100)],
+        vec![step(5, Act::Load, 900), step(9999, Act::Load, 901), begin(), step(19, Act::Load, 100)],
+        vec![step(1, Act::Load, 500)],
+    ];
+    let (cpu, _) = end_of(config(), threads);
+    // The slowest dispatches its second load when what is a window before it has retired, behind the first; and waits for it.
+    assert_eq!(cpu.begun().ps(), 600 + MISS + (10_006 - 32 - 6) * 100 + MISS);
+    assert_eq!(cpu.thread_stats()[..2].iter().map(|thread| thread.instructions).collect::<Vec<_>>(), [10, 20]);
+    assert_eq!(cpu.stats().fills, 1);
+    assert_eq!(cpu.thread_stats()[1].end.ps(), cpu.begun().ps() + 1000 + MISS);
+}

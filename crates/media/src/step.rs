@@ -17,6 +17,8 @@ pub enum Act {
     Write,
     /// The system is asked to make what was written to a file durable (fsync).
     Sync,
+    /// The thread waits until all threads of all programs that say so have come as far: what is measured begins there.
+    Begin,
 }
 
 /// Instructions that touch no memory, and then one that does.

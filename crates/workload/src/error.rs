@@ -18,6 +18,16 @@ pub enum Error {
     /// A job file is not one, or asks for what the drive cannot do.
     #[error(transparent)]
     JobFile(#[from] JobFileError),
+    /// A file of programs is not one.
+    #[error("{file}:{line}: {message}")]
+    Program {
+        /// The file.
+        file: String,
+        /// The line.
+        line: usize,
+        /// The key, what was found, and what was expected.
+        message: String,
+    },
     /// A trace cannot be read.
     #[error(transparent)]
     Trace(Box<TraceError>),

@@ -1,5 +1,6 @@
 //! What a host asks of a drive: fio job files, address distributions, block traces, and the player that issues them.
-//! And what a program asks of memory: traces of its accesses ([`memory`]) and of the pages of its code ([`pages`]).
+//! And what a program asks of memory: traces of its accesses ([`memory`]) and of the pages of its code ([`pages`]), and
+//! programs made up from a few numbers ([`program`]).
 //!
 //! A [`Workload`] is read from a job file or a trace and is valid in itself; a [`Player`] brings it to a drive of some
 //! size and issues its requests, in virtual or in real time.
@@ -30,6 +31,7 @@ pub mod memory;
 mod nearest;
 pub mod pages;
 mod player;
+pub mod program;
 pub mod trace;
 mod varint;
 mod workload;

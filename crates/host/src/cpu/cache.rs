@@ -76,8 +76,11 @@ impl Cache {
         }
         let Some(at) = set.iter().position(|word| word >> NUMBER == line) else { return Look::Miss };
         let word = set[at] | u64::from(dirty);
-        set.copy_within(0..at, 1);
-        set[0] = word;
+        // One after another: a call of memmove would take longer.
+        let mut newer = word;
+        for word in &mut set[..=at] {
+            std::mem::swap(word, &mut newer);
+        }
         Cache::state(word)
     }
 

@@ -98,6 +98,7 @@ pub struct Cpu {
     /// When each goes on; never, where it waits.
     wakes: Vec<Time>,
     shared: Shared,
+    begun: Time,
 }
 
 impl Cpu {
@@ -108,7 +109,12 @@ impl Cpu {
     pub fn new(config: CpuConfig) -> Cpu {
         assert!((1..=64).contains(&config.threads), "{} threads, expected 1 to 64", config.threads);
         let threads = (0..config.threads).map(|id| Thread::new(id, &config)).collect();
-        Cpu { threads, wakes: vec![Time::ZERO; usize::from(config.threads)], shared: Shared::new(config) }
+        Cpu {
+            threads,
+            wakes: vec![Time::ZERO; usize::from(config.threads)],
+            shared: Shared::new(config),
+            begun: Time::ZERO,
+        }
     }
 
     /// When it has something to do; `None` while all threads wait, or have ended.
@@ -146,10 +152,34 @@ impl Cpu {
             self.shared.now = self.shared.now.max(first);
             self.shared.kernel_asked = false;
             self.wakes[next] = self.threads[next].run(until.min(second), &mut self.shared, kernel, steps, requests);
+            if self.threads[next].at_begin() || self.threads[next].ended() {
+                self.begin_if_all();
+            }
             if self.shared.kernel_asked || !requests.is_empty() {
                 return;
             }
         }
+    }
+
+    /// If all threads have come to where they begin to be measured, or have ended, they go on.
+    fn begin_if_all(&mut self) {
+        if !self.threads.iter().all(|thread| thread.at_begin() || thread.ended()) {
+            return;
+        }
+        let last = self.threads.iter().filter(|thread| thread.at_begin()).map(|thread| thread.stats().end).max();
+        let Some(last) = last else { return };
+        let at = last.max(self.shared.now);
+        self.begun = at;
+        self.shared.stats = SharedStats::default();
+        for (thread, wake) in self.threads.iter_mut().zip(&mut self.wakes).filter(|(thread, _)| thread.at_begin()) {
+            thread.begin(at);
+            *wake = at;
+        }
+    }
+
+    /// When measuring began: at a [`media::Act::Begin`] of all threads; without one, at zero.
+    pub fn begun(&self) -> Time {
+        self.begun
     }
 
     /// Memory is done with a request, at `at`, now or later. What became of it, if it was a fill.

@@ -36,6 +36,8 @@ pub struct ThreadStats {
     pub kernel: Time,
     /// When its last instruction retired; so far, if it has not ended.
     pub end: Time,
+    /// When it began to be measured.
+    pub begun: Time,
 }
 
 /// A load in the window that was not done when it was dispatched.
@@ -91,7 +93,9 @@ enum State {
         store: bool,
         fault: bool,
     },
-    /// Is there, since.
+    /// Waits for the other threads to come as far.
+    AtBegin,
+    /// Is in the kernel, since.
     InKernel(Time),
     Ended,
 }
@@ -104,6 +108,8 @@ pub(super) struct Thread {
     /// When the last instruction was dispatched, in picoseconds; and how many were.
     clock: u64,
     index: u64,
+    /// How many when it began to be measured.
+    begun_index: u64,
     /// Before this the next access, or what follows the kernel, is not dispatched.
     floor: u64,
     /// When the last load that left the window retired, and which instruction that was.
@@ -135,6 +141,7 @@ impl Thread {
             next: 0,
             clock: 0,
             index: 0,
+            begun_index: 0,
             floor: 0,
             retired: 0,
             retired_index: 0,
@@ -160,13 +167,25 @@ impl Thread {
         matches!(self.state, State::Ended)
     }
 
+    pub fn at_begin(&self) -> bool {
+        matches!(self.state, State::AtBegin)
+    }
+
+    /// All have come as far: what was done before is not measured.
+    pub fn begin(&mut self, at: Time) {
+        self.state = State::Running;
+        self.clock = at.ps();
+        self.stats = ThreadStats { begun: at, ..ThreadStats::default() };
+        self.begun_index = self.index;
+    }
+
     pub fn waits_for_room(&self) -> bool {
         matches!(self.state, State::NoRoom(_))
     }
 
     pub fn stats(&self) -> ThreadStats {
         let end = if self.ended() { self.stats.end } else { Time::from_ps(self.clock) };
-        ThreadStats { instructions: self.index, end, ..self.stats }
+        ThreadStats { instructions: self.index - self.begun_index, end, ..self.stats }
     }
 
     pub fn forget_translation(&mut self, page: u64) {
@@ -270,7 +289,9 @@ impl Thread {
                 }
             }
             State::Entering { page, store, fault } => return self.enter(page, store, fault, shared, kernel),
-            State::Waiting { .. } | State::WaitingToAsk(_) | State::InKernel(_) | State::Ended => return Time::MAX,
+            State::Waiting { .. } | State::WaitingToAsk(_) | State::InKernel(_) | State::AtBegin | State::Ended => {
+                return Time::MAX;
+            }
         }
         let (slot, window) = (shared.slot, u64::from(shared.config.window));
         for _ in 0..TURN {
@@ -472,6 +493,12 @@ impl Thread {
     fn system(&mut self, step: &Step, slot: u64) -> Time {
         let index = self.index + u64::from(step.instructions) + 1;
         match self.drained(index, slot) {
+            Some(at) if step.act == Act::Begin => {
+                self.clock = at.max(self.clock);
+                self.next += 1;
+                self.state = State::AtBegin;
+                Time::MAX
+            }
             Some(at) => {
                 self.clock = at.max(self.clock + (index - self.index) * slot).max(self.floor);
                 self.index = index;

@@ -1,0 +1,296 @@
+//! Filebench's personalities (Filebench 1.4, `workloads/NAME.f`): what a thread of each does, over and over, and the sizes that
+//! the files there state. Files are as large as drawn from a gamma distribution of shape 1.5, filebench's default, around the
+//! mean; they lie one behind the other, with room to append. Opening, closing, creating, deleting and asking for a file's
+//! state are calls that move no data.
+//!
+//! Not as there: at most 64 threads in all; `oltp` has its database and log writers' work done by the threads that read, in
+//! the proportion that the semaphores keep; `videoserver` serves as fast as it can, and does not replace videos.
+
+use std::sync::Arc;
+
+use media::{Act, Step};
+use sim::Rng;
+
+use super::sequential::transfer;
+use super::{Backing, Making, Thread};
+use crate::error::Error;
+use crate::trace::TraceError;
+
+const PAGE: u64 = 4096;
+/// Instructions between two operations: the generator itself.
+const BETWEEN: u32 = 500;
+
+/// What a thread does, in turn.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Flow {
+    /// A call that moves no data.
+    Call,
+    /// Takes another file.
+    Pick,
+    ReadWhole,
+    WriteWhole,
+    /// Random bytes at its end, at most the mean append.
+    Append,
+    /// Random bytes at the end of a log.
+    Log,
+    Sync,
+    /// So many bytes, anywhere in a file.
+    ReadAt(u64),
+    /// The next so many bytes of the thread's own file.
+    ReadNext(u64),
+    /// Instructions.
+    Think(u32),
+    /// Every so many turns: so many bytes anywhere, made durable.
+    WriteEvery(u64, u64),
+}
+
+use Flow::{Append, Call, Log, Pick, ReadAt, ReadNext, ReadWhole, Sync, Think, WriteEvery, WriteWhole};
+
+struct Personality {
+    name: &'static str,
+    files: u64,
+    size: u64,
+    threads: u64,
+    /// Bytes of a read or write of a whole file.
+    io: u64,
+    append: u64,
+    flows: &'static [Flow],
+}
+
+const KIB: u64 = 1 << 10;
+
+const PERSONALITIES: [Personality; 6] = [
+    Personality {
+        name: "fileserver",
+        files: 10_000,
+        size: 128 * KIB,
+        threads: 50,
+        io: 1024 * KIB,
+        append: 16 * KIB,
+        flows: &[
+            Pick, Call, WriteWhole, Call, Pick, Call, Append, Call, Pick, Call, ReadWhole, Call, Pick, Call, Pick, Call,
+        ],
+    },
+    Personality {
+        name: "webproxy",
+        files: 10_000,
+        size: 16 * KIB,
+        threads: 64,
+        io: 1024 * KIB,
+        append: 16 * KIB,
+        flows: &[
+            Pick, Call, Pick, Call, Append, Call, Pick, Call, ReadWhole, Call, Pick, Call, ReadWhole, Call, Pick, Call,
+            ReadWhole, Call, Pick, Call, ReadWhole, Call, Pick, Call, ReadWhole, Call,
+        ],
+    },
+    Personality {
+        name: "webserver",
+        files: 1_000,
+        size: 16 * KIB,
+        threads: 64,
+        io: 1024 * KIB,
+        append: 16 * KIB,
+        flows: &[
+            Pick, Call, ReadWhole, Call, Pick, Call, ReadWhole, Call, Pick, Call, ReadWhole, Call, Pick, Call,
+            ReadWhole, Call, Pick, Call, ReadWhole, Call, Pick, Call, ReadWhole, Call, Pick, Call, ReadWhole, Call,
+            Pick, Call, ReadWhole, Call, Pick, Call, ReadWhole, Call, Pick, Call, ReadWhole, Call, Log,
+        ],
+    },
+    Personality {
+        name: "varmail",
+        files: 1_000,
+        size: 16 * KIB,
+        threads: 16,
+        io: 1024 * KIB,
+        append: 16 * KIB,
+        flows: &[
+            Pick, Call, Pick, Call, Append, Sync, Call, Pick, Call, ReadWhole, Append, Sync, Call, Pick, Call,
+            ReadWhole, Call,
+        ],
+    },
+    Personality {
+        name: "oltp",
+        files: 10,
+        size: 10 * 1024 * KIB,
+        threads: 64,
+        io: 2 * KIB,
+        append: 256 * KIB,
+        // Each read, then so much of the processor; a write of a database writer for each ten, of the log's for each 3,200.
+        flows: &[Pick, ReadAt(2 * KIB), Think(200_000), WriteEvery(10, 2 * KIB), WriteEvery(3_200, 256 * KIB)],
+    },
+    Personality {
+        name: "videoserver",
+        files: 32,
+        size: 10 << 30,
+        threads: 48,
+        io: 256 * KIB,
+        append: 16 * KIB,
+        flows: &[ReadNext(256 * KIB)],
+    },
+];
+
+/// `files`, `size` (the mean of a file), `threads`, with the defaults above; `operations`, how often the threads of one
+/// program together go through what their personality does.
+pub(super) fn make(making: &mut Making<'_>, kind: &'static str) -> Result<(), Error> {
+    let of = PERSONALITIES.iter().find(|each| each.name == kind).expect("a kind has its personality");
+    let keys = &mut *making.keys;
+    let files = keys.count("files", (1, 1 << 20), Some(of.files))?;
+    let size = keys.size("size", 512, Some(of.size))?;
+    let threads = keys.count("threads", (1, 64), Some(of.threads))?;
+    let operations = keys.count("operations", (1, u64::MAX >> 8), None)?;
+    let fixed = kind == "oltp" || kind == "videoserver";
+    let mut rng = making.streams.stream(&format!("program.{}.files", making.number));
+    let (mut at, mut set) = (0, Vec::with_capacity(files as usize));
+    for _ in 0..files {
+        let bytes = if fixed { size } else { ((gamma(&mut rng) * size as f64) as u64).clamp(512, 8 * size) };
+        set.push((at, bytes));
+        at += (bytes + if fixed { 0 } else { of.append }).next_multiple_of(PAGE);
+    }
+    let base = making.regions.add("files", Backing::File, at);
+    let logs = of.append * 16;
+    let log = making.regions.add("logs", Backing::File, logs * threads);
+    let io = of.io.max(of.append);
+    let buffers = making.regions.add("buffers", Backing::Anonymous, io * threads);
+    let set: Arc<[(u64, u64)]> = set.into_iter().map(|(at, bytes)| (base + at, bytes)).collect();
+    for thread in 0..threads {
+        making.threads.push(Box::new(Worker {
+            rng: making.stream(thread as u16),
+            // A video each, as far as there are.
+            file: (thread % files) as usize,
+            set: Arc::clone(&set),
+            appended: vec![0; files as usize],
+            of,
+            left: operations / threads + u64::from(thread < operations % threads),
+            turns: 0,
+            next: 0,
+            log: (log + thread * logs, 0, logs),
+            buffer: buffers + thread * io,
+        }));
+    }
+    Ok(())
+}
+
+/// A draw of the gamma distribution of shape 1.5 and mean 1 (Marsaglia and Tsang, 2000).
+fn gamma(rng: &mut Rng) -> f64 {
+    const SHAPE: f64 = 1.5;
+    let d = SHAPE - 1.0 / 3.0;
+    let c = 1.0 / libm::sqrt(9.0 * d);
+    loop {
+        let x = rng.normal();
+        let v = 1.0 + c * x;
+        let v = v * v * v;
+        if v > 0.0 && libm::log(rng.unit().max(1e-300)) < 0.5 * x * x + d - d * v + d * libm::log(v) {
+            return d * v / SHAPE;
+        }
+    }
+}
+
+struct Worker {
+    rng: Rng,
+    set: Arc<[(u64, u64)]>,
+    file: usize,
+    /// What this thread has appended to each file; from the beginning again where there is no more room.
+    appended: Vec<u64>,
+    of: &'static Personality,
+    left: u64,
+    turns: u64,
+    /// Where it goes on in its own file.
+    next: u64,
+    /// Base, length so far, and room.
+    log: (u64, u64, u64),
+    buffer: u64,
+}
+
+impl Worker {
+    fn flow(&mut self, flow: Flow, steps: &mut Vec<Step>) {
+        let (start, bytes) = self.set[self.file];
+        match flow {
+            Pick => self.file = self.rng.below(self.set.len() as u64) as usize,
+            Call => steps.push(Step { instructions: BETWEEN, act: Act::Read, bytes: 0, address: start }),
+            ReadWhole => self.whole(false, start, bytes + self.appended[self.file], steps),
+            WriteWhole => {
+                self.appended[self.file] = 0;
+                self.whole(true, start, bytes, steps);
+            }
+            Append => {
+                let length = 1 + self.rng.below(self.of.append);
+                let end = &mut self.appended[self.file];
+                if *end + length > self.of.append {
+                    *end = 0;
+                }
+                let at = start + bytes + *end;
+                *end += length;
+                transfer(steps, true, at, length, self.buffer);
+            }
+            Log => {
+                let length = 1 + self.rng.below(self.of.append);
+                let (base, end, room) = &mut self.log;
+                if *end + length > *room {
+                    *end = 0;
+                }
+                transfer(steps, true, *base + *end, length, self.buffer);
+                *end += length;
+            }
+            Sync => steps.push(Step { instructions: BETWEEN, act: Act::Sync, bytes: 0, address: start }),
+            ReadAt(length) => {
+                let at = start + self.rng.below(bytes / length) * length;
+                transfer(steps, false, at, length, self.buffer);
+            }
+            ReadNext(length) => {
+                let length = length.min(bytes - self.next);
+                transfer(steps, false, start + self.next, length, self.buffer);
+                self.next = (self.next + length) % bytes;
+            }
+            Think(instructions) => {
+                steps.push(Step { instructions, act: Act::Load, bytes: 8, address: self.buffer });
+            }
+            WriteEvery(turns, length) => {
+                if self.turns.is_multiple_of(turns) {
+                    let at = start + self.rng.below((bytes / length).max(1)) * length;
+                    transfer(steps, true, at, length.min(bytes), self.buffer);
+                    steps.push(Step { instructions: BETWEEN, act: Act::Sync, bytes: 0, address: at });
+                }
+            }
+        }
+    }
+
+    fn whole(&mut self, write: bool, start: u64, bytes: u64, steps: &mut Vec<Step>) {
+        let mut done = 0;
+        while done < bytes {
+            let length = self.of.io.min(bytes - done);
+            transfer(steps, write, start + done, length, self.buffer);
+            done += length;
+        }
+    }
+}
+
+impl Thread for Worker {
+    fn next(&mut self, steps: &mut Vec<Step>) -> Result<(), TraceError> {
+        if self.left > 0 {
+            self.left -= 1;
+            self.turns += 1;
+            let of = self.of;
+            for flow in of.flows {
+                self.flow(*flow, steps);
+            }
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use sim::Streams;
+
+    use super::*;
+
+    #[test]
+    fn files_are_as_large_as_their_distribution_says() {
+        let mut rng = Streams::new(1).stream("gamma");
+        let draws: Vec<f64> = (0..40_000).map(|_| gamma(&mut rng)).collect();
+        let mean = draws.iter().sum::<f64>() / 40_000.0;
+        let variance = draws.iter().map(|draw| (draw - mean) * (draw - mean)).sum::<f64>() / 40_000.0;
+        // Of shape k and mean 1: a variance of 1 / k.
+        assert!((mean - 1.0).abs() < 0.02 && (variance - 1.0 / 1.5).abs() < 0.03, "{mean}, {variance}");
+    }
+}

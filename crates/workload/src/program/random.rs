@@ -1,0 +1,109 @@
+//! Single words at random: updates of a table (GUPS), reads of a mapped file, and reads of which a part is sequential.
+
+use media::{Act, Step};
+use sim::Rng;
+
+use super::{Backing, Making, Thread};
+use crate::error::Error;
+use crate::trace::TraceError;
+
+/// Bytes of an access.
+const WORD: u64 = 8;
+/// Steps made at once.
+const BATCH: u64 = 512;
+
+/// * `gups`: `table`, `updates` (each a load and a store of the same word);
+/// * `mix`: `table`, `accesses`, `random` (the part of them that goes to a random place), `stride` (of the others; a page if
+///   nothing else is said: what is nearer is in a cache everywhere);
+/// * `mmap`: `file`, `reads`.
+///
+/// All have `threads`, among which the accesses are shared out; `instructions` between two accesses; `ordered`: an access
+/// waits until all before it is done, since a random number generator's lock, or a reading of the time stamp counter, comes
+/// between them; and `create`: the table is first written from its beginning to its end, each thread its part, and all begin
+/// to measure when the last has done so.
+pub(super) fn make(making: &mut Making<'_>, kind: &'static str) -> Result<(), Error> {
+    let keys = &mut *making.keys;
+    let (region, count, backing) = match kind {
+        "gups" => ("table", "updates", Backing::Anonymous),
+        "mix" => ("table", "accesses", Backing::Anonymous),
+        _ => ("file", "reads", Backing::Mapped),
+    };
+    let bytes = keys.size(region, 4096, None)?;
+    let count = keys.count(count, (1, u64::MAX >> 8), None)?;
+    let threads = keys.count("threads", (1, 64), Some(1))?;
+    let instructions = keys.count("instructions", (0, 1 << 24), Some(60))? as u32;
+    let ordered = keys.flag("ordered", true)?;
+    let (random, stride) = match kind {
+        "mix" => (keys.part("random", None)?, keys.size("stride", WORD, Some(4096))?),
+        _ => (1.0, WORD),
+    };
+    let create = kind != "mmap" && keys.flag("create", false)?;
+    let base = making.regions.add(region, backing, bytes);
+    for thread in 0..threads {
+        let part = |n: u64| bytes / WORD * n / threads * WORD;
+        let created = base + part(thread);
+        making.threads.push(Box::new(Words {
+            rng: making.stream(thread as u16),
+            base,
+            bytes,
+            left: count / threads + u64::from(thread < count % threads),
+            act: if ordered { Act::OrderedLoad } else { Act::Load },
+            store: kind == "gups",
+            instructions,
+            random,
+            stride,
+            last: created,
+            create: if create { created..base + part(thread + 1) } else { 0..0 },
+            begun: !create,
+        }));
+    }
+    Ok(())
+}
+
+struct Words {
+    rng: Rng,
+    base: u64,
+    bytes: u64,
+    left: u64,
+    act: Act,
+    store: bool,
+    instructions: u32,
+    random: f64,
+    stride: u64,
+    last: u64,
+    create: std::ops::Range<u64>,
+    begun: bool,
+}
+
+impl Thread for Words {
+    fn next(&mut self, steps: &mut Vec<Step>) -> Result<(), TraceError> {
+        for _ in 0..BATCH {
+            if self.create.start < self.create.end {
+                // A line at a time: seven words more are written meanwhile, to the same line.
+                steps.push(Step { instructions: 15, act: Act::Store, bytes: 64, address: self.create.start });
+                self.create.start = (self.create.start + 1).next_multiple_of(64);
+                continue;
+            }
+            if !self.begun {
+                self.begun = true;
+                steps.push(Step { act: Act::Begin, ..Step::default() });
+                continue;
+            }
+            if self.left == 0 {
+                break;
+            }
+            self.left -= 1;
+            self.last = if self.rng.chance(self.random) {
+                self.base + self.rng.below(self.bytes / WORD) * WORD
+            } else {
+                self.base + (self.last - self.base + self.stride) % self.bytes
+            };
+            let (bytes, address) = (WORD as u32, self.last);
+            steps.push(Step { instructions: self.instructions, act: self.act, bytes, address });
+            if self.store {
+                steps.push(Step { instructions: 1, act: Act::Store, bytes, address });
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,148 @@
+//! Programs made up from a few numbers: what they access, and what is wrong with a file of them.
+
+use media::{Act, Step, Steps};
+use sim::Streams;
+use workload::program::{Backing, Programs};
+
+fn parse(text: &str) -> Programs {
+    Programs::parse("program.toml", text, &Streams::new(1)).unwrap_or_else(|error| panic!("{error}"))
+}
+
+fn all(programs: &mut Programs, thread: u16) -> Vec<Step> {
+    let (mut all, mut some) = (Vec::new(), Vec::new());
+    loop {
+        programs.next(thread, &mut some);
+        if some.is_empty() {
+            return all;
+        }
+        all.append(&mut some);
+    }
+}
+
+fn accesses(steps: &[Step], act: Act) -> Vec<u64> {
+    steps.iter().filter(|step| step.act == act).map(|step| step.address).collect()
+}
+
+#[test]
+fn updates_are_shared_out_and_load_what_they_store() {
+    let mut programs = parse("kind = \"gups\"\ntable = \"1MiB\"\nupdates = 1001\nthreads = 4\n");
+    let threads: Vec<_> = (0..4).map(|thread| all(&mut programs, thread)).collect();
+    let counts: Vec<_> = threads.iter().map(|steps| accesses(steps, Act::Store).len()).collect();
+    assert_eq!(counts, [251, 250, 250, 250]);
+    for steps in &threads {
+        assert_eq!(accesses(steps, Act::OrderedLoad), accesses(steps, Act::Store));
+        assert!(steps.iter().all(|step| step.address < 1 << 20 && step.address % 8 == 0));
+    }
+    assert_ne!(accesses(&threads[0], Act::Store)[..100], accesses(&threads[1], Act::Store)[..100]);
+}
+
+#[test]
+fn a_table_that_is_created_is_written_whole_before_it_is_measured() {
+    let mut programs = parse("kind = \"gups\"\ntable = \"1MiB\"\nupdates = 10\nthreads = 2\ncreate = true\n");
+    let mut written = vec![false; 1 << 14];
+    for thread in 0..2 {
+        let steps = all(&mut programs, thread);
+        let begin = steps.iter().position(|step| step.act == Act::Begin).expect("it begins to measure");
+        steps[..begin].iter().for_each(|step| written[step.address as usize / 64] = true);
+        assert_eq!(accesses(&steps[begin..], Act::OrderedLoad).len(), 5);
+    }
+    assert!(written.iter().all(|line| *line));
+}
+
+#[test]
+fn a_part_of_a_mix_is_random() {
+    for (random, least, most) in [(0.0, 9999, 9999), (0.3, 6800, 7200), (1.0, 0, 20)] {
+        let text = format!("kind = \"mix\"\ntable = \"64MiB\"\naccesses = 10000\nrandom = {random}\n");
+        let at = accesses(&all(&mut parse(&text), 0), Act::OrderedLoad);
+        let next = at.windows(2).filter(|two| two[1] == (two[0] + 4096) % (64 << 20)).count();
+        assert!((least..=most).contains(&next), "{next} of 10000 are sequential where {random} are random");
+    }
+}
+
+#[test]
+fn dd_goes_through_a_file_once() {
+    for (kind, file_act) in [("dd-read", Act::Load), ("dd-write", Act::Store)] {
+        let mut programs = parse(&format!("kind = \"{kind}\"\nfile = \"1MiB\"\nblock = \"100KiB\"\nthreads = 2\n"));
+        let file = programs.regions()[0].clone();
+        assert_eq!((file.backing, file.bytes), (Backing::File, 1 << 20));
+        let mut lines: Vec<u64> = Vec::new();
+        for thread in 0..2 {
+            let steps = all(&mut programs, thread);
+            lines.extend(accesses(&steps, file_act).iter().filter(|at| **at < file.bytes));
+            let calls: u64 = steps
+                .iter()
+                .filter(|step| matches!(step.act, Act::Read | Act::Write))
+                .map(|step| u64::from(step.bytes))
+                .sum();
+            assert_eq!(calls, 1 << 19);
+        }
+        assert_eq!(lines, (0..1 << 14).map(|line| line * 64).collect::<Vec<_>>());
+    }
+}
+
+#[test]
+fn personalities_stay_in_their_regions_and_do_what_they_say() {
+    for kind in ["fileserver", "webproxy", "webserver", "varmail", "oltp", "videoserver"] {
+        let text = format!("kind = \"{kind}\"\nfiles = 20\nsize = \"320KiB\"\nthreads = 3\noperations = 60\n");
+        let mut programs = parse(&text);
+        let regions = programs.regions().to_vec();
+        let (mut syncs, mut written, mut read) = (0, 0, 0);
+        for thread in 0..3 {
+            for step in all(&mut programs, thread) {
+                let of =
+                    regions.iter().find(|region| (region.base..region.base + region.bytes).contains(&step.address));
+                let of = of.unwrap_or_else(|| panic!("{kind}: {step:?} is in no region of {regions:?}"));
+                assert!(step.address + u64::from(step.bytes) <= of.base + of.bytes, "{kind}: {step:?} leaves {of:?}");
+                assert!(step.bytes <= 64 || step.act > Act::Store, "{step:?} is more than a line");
+                syncs += u32::from(step.act == Act::Sync);
+                written += if step.act == Act::Write { step.bytes } else { 0 };
+                read += if step.act == Act::Read { step.bytes } else { 0 };
+            }
+        }
+        let expected = match kind {
+            "varmail" => 120,
+            // Every tenth turn of 20 of each thread.
+            "oltp" => 6,
+            _ => 0,
+        };
+        assert_eq!(syncs, expected, "{kind}");
+        assert_eq!(written > 0, kind != "videoserver", "{kind}");
+        assert!(read > 0, "{kind}");
+    }
+}
+
+#[test]
+fn programs_at_once_have_memory_of_their_own() {
+    let text = "[[program]]\nkind = \"gups\"\ntable = \"100KiB\"\nupdates = 5\n\n[[program]]\nkind = \"mmap\"\nfile = \"1MiB\"\nreads = 7\n";
+    let programs = parse(text);
+    assert_eq!(programs.threads(), 2);
+    let bases: Vec<_> = programs.regions().iter().map(|region| (region.base, region.bytes)).collect();
+    assert_eq!(bases, [(0, 100 << 10), (128 << 10, 1 << 20)]);
+    assert_eq!(programs.bytes(), (128 << 10) + (1 << 20));
+}
+
+#[test]
+fn mistakes_are_told_in_a_line() {
+    let gups = "kind = \"gups\"\ntable = \"1MiB\"\nupdates = 5\n";
+    let message = |text: &str| match Programs::parse("p.toml", text, &Streams::new(1)) {
+        Ok(_) => panic!("{text} is right"),
+        Err(error) => error.to_string(),
+    };
+    let found = [
+        message("kind = \"gups\"\ntable = \"1MiB\"\n"),
+        message("kind = \"gup\"\n"),
+        message("table = \"1MiB\"\n"),
+        message("kind = \"gups\"\ntable = 5\nupdates = 5\n"),
+        message("kind = \"gups\"\ntable = \"1MB \"\nupdates = 0\n"),
+        message(&format!("{gups}thread = 4\n")),
+        message(&format!("{gups}threads = 65\n")),
+        message(&format!("{gups}ordered = 1\n")),
+        message("kind = \"mix\"\ntable = \"1MiB\"\naccesses = 1\nrandom = 1.5\n"),
+        message("kind = \"trace\"\nfile = \"nowhere.memory\"\n"),
+        message("kind = gups\n"),
+        message("threads = 1\n[[program]]\nkind = \"gups\"\n"),
+        message("program = 3\n"),
+        message(&format!("[[program]]\n{gups}threads = 40\n[[program]]\n{gups}threads = 40\n")),
+    ];
+    insta::assert_snapshot!(found.join("\n"));
+}
