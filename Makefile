@@ -50,7 +50,8 @@ VALGRIND := --config 'target."cfg(unix)".runner = ["valgrind", "--quiet", "--err
 # Installs what the remaining tests need (as root, on Debian), and runs them.
 test-system: build loom
 	apt-get update -qq
-	apt-get install -y -qq strace valgrind qemu-user gcc gcc-arm-linux-gnueabi libc6-dev e2fsprogs mount util-linux
+	apt-get install -y -qq strace valgrind qemu-user gcc gcc-arm-linux-gnueabi libc6-dev e2fsprogs mount util-linux \
+		chromium chromium-driver
 	$(BIN)/python -m pytest -m system
 	cargo test --package probe --lib --test block --quiet $(VALGRIND) -- block::engine requests:: files::
 	if [ -w /dev/loop-control ]; then cargo test --package probe --test loop_device --quiet $(VALGRIND) -- --ignored; \

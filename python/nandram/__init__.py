@@ -8,6 +8,7 @@ from nandram.errors import UserError
 from nandram.paging import Paging, PagingSweep, paging, paging_sweep
 from nandram.papers import Reproduction, reproduce
 from nandram.probing import Probe, ProbeInterrupted, probe
+from nandram.report import write_report
 from nandram.result import Result, Traffic, read
 from nandram.simulate import run
 from nandram.system import System, load, systems
@@ -30,4 +31,5 @@ __all__ = [
     "reproduce",
     "run",
     "systems",
+    "write_report",
 ]

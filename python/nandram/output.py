@@ -53,7 +53,7 @@ def write(result: Result, folder: Path) -> Path:
             timeline.write_text(result.timeline_json, encoding="utf-8")
         else:
             timeline.unlink(missing_ok=True)  # of an earlier run
-        (folder / "report.html").write_text(report.page(result), encoding="utf-8")
+        (folder / "report.html").write_text(report.run_page(result), encoding="utf-8")
         # Last: a folder with a summary holds a whole result.
         (folder / "summary.json").write_text(result.summary_json, encoding="utf-8")
     except OSError as error:

@@ -15,7 +15,7 @@ import polars as pl
 from nandram.errors import UserError
 from nandram.findings import COLUMNS, about, row
 from nandram.output import check, with_units
-from nandram.report import STYLE
+from nandram.report.plain import STYLE
 
 if TYPE_CHECKING:
     from nandram.probing import Probe

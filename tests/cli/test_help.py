@@ -12,6 +12,7 @@ from nandram.cli import main
         ["--help"],
         ["run", "--help"],
         ["reproduce", "--help"],
+        ["report", "--help"],
         ["probe", "--help"],
         ["paging", "--help"],
         ["check", "--help"],

@@ -6,7 +6,7 @@ import sys
 import typer
 from typer.exceptions import TyperException
 
-from nandram.cli import capture, paging, probe, reproduce, run, systems
+from nandram.cli import capture, paging, probe, report, reproduce, run, systems
 from nandram.errors import UserError
 
 app = typer.Typer(
@@ -20,6 +20,7 @@ app = typer.Typer(
 )
 app.command()(run.run)
 app.command()(reproduce.reproduce)
+app.command()(report.report)
 app.command()(probe.probe)
 app.command()(paging.paging)
 app.command()(systems.check)

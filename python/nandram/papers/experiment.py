@@ -33,6 +33,9 @@
     over = "build"
     paper = "xip.table5.{program}.{sram_kib}.time_fixed"      the claims, by the other axes; or one number
 
+    [charts.throughput]               figures of the paper, drawn anew: `nandram.papers.charts`
+    [sensitivity]                     which parameter moves which claim: `nandram.papers.sensitivity`
+
     [tests]                           by the kind of claim: when a claim holds, and who decided that
     number = { within = 0.10, set_by = "..." }
 
@@ -57,6 +60,8 @@ from pathlib import Path
 from typing import Any
 
 from nandram.options import nearest
+from nandram.papers import charts, sensitivity
+from nandram.papers.charts import Chart
 from nandram.papers.claims import Claims
 from nandram.papers.entries import Entry, read_entries, read_tests
 from nandram.papers.expression import Expression
@@ -65,6 +70,7 @@ from nandram.papers.generators import GENERATORS
 from nandram.papers.grid import Coordinate, words
 from nandram.papers.measures import MEASURES
 from nandram.papers.pages import PagesRun, pages_run
+from nandram.papers.sensitivity import Declared
 from nandram.papers.tables import Table, parse
 
 Constant = int | float | str
@@ -149,6 +155,9 @@ class Experiment:
     """The runs that each value needs."""
     bands: dict[str, Band] = field(default_factory=dict)
     """By name."""
+    charts: dict[str, Chart] = field(default_factory=dict)
+    """By name."""
+    sensitivity: Declared | None = None
 
     def runs_of(self, entry: Entry) -> list[str]:
         """The runs that an entry needs, in the order of the file."""
@@ -169,6 +178,10 @@ class Experiment:
         """The runs that a band needs, in the order of the file."""
         return self._runs_of_names(band.ours.names)
 
+    def runs_of_chart(self, chart: Chart) -> list[str]:
+        """The runs that a chart needs, in the order of the file."""
+        return self._runs_of_names(set().union(*(each.names for each in chart.ours.values())))
+
     def _runs_of_names(self, names: set[str]) -> list[str]:
         needed = set().union(*(self.uses.get(name, set()) for name in names)) | (names & self.runs.keys())
         return [name for name in self.runs if name in needed]
@@ -177,7 +190,10 @@ class Experiment:
 def tables(file: str, text: str) -> Table:
     """Read the tables of an experiment file, and its key ``paper``. Raises `UserError`."""
     top = parse(file, text)
-    top.only("paper", "constants", "quick", "measures", "runs", "values", "bands", "tests", "claims")
+    top.only(
+        *("paper", "constants", "quick", "measures", "runs", "values", "bands", "charts", "sensitivity", "tests"),
+        "claims",
+    )
     top.text("paper", "")
     return top
 
@@ -199,7 +215,12 @@ def read(top: Table, folder: Path | None, claims: Claims, *, quick: bool = False
     bands = {name: _band(table, scope) for name, table in top.table("bands").tables().items()}
     for band in bands.values():
         _check_runs(band.ours, runs, measures)
-    return Experiment(top.file, constants, measures, runs, values, entries, uses, bands)
+    drawn = {name: charts.read(table, claims, scope) for name, table in top.table("charts").tables().items()}
+    for chart in drawn.values():
+        for expression in chart.ours.values():
+            _check_runs(expression, runs, measures)
+    asked = sensitivity.read(top.table("sensitivity"), claims, values)
+    return Experiment(top.file, constants, measures, runs, values, entries, uses, bands, drawn, asked)
 
 
 def _name(table: Table, key: str) -> None:

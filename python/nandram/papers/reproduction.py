@@ -5,7 +5,7 @@ import json
 import os
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     import polars as pl
 
     from nandram.papers.bands import BandTable
+    from nandram.papers.charts import Drawn
     from nandram.papers.entries import Entry
     from nandram.papers.experiment import Experiment
     from nandram.papers.library import Paper
@@ -40,6 +41,10 @@ class Reproduction:
     """Runs that stand behind it."""
     left_out: int = 0
     """Runs that the experiments leave out to be quick."""
+    charts: "tuple[Drawn, ...]" = ()
+    """Figures of the papers drawn anew, as far as their runs were made."""
+    manifests: "dict[str, list[dict[str, Any]]]" = field(default_factory=dict)
+    """By paper, the manifests of the runs: a system with one set of changes once."""
 
     def __iter__(self) -> "Iterator[Row]":
         return iter(self.rows)
@@ -166,14 +171,19 @@ def reproduce(
     outcomes = play.play(tasks, jobs=jobs or os.cpu_count() or 1, cache=kept, report=report)
     rows: list[Row] = []
     bands: list[BandTable] = []
+    charts: list[Drawn] = []
     values: dict[str, dict[str, Any]] = {}
     for plan in plans:
         of_it, values[plan.name], tables = plan.result(outcomes)
         rows += of_it
         bands += tables
+        charts += plan.charts(outcomes)
     titles = {each.claims.paper: each.claims.title for each in loaded}
     left_out = sum(plan.left_out for plan in plans)
-    found = Reproduction(tuple(rows), titles, values, quick, tuple(bands), len(tasks), left_out)
+    found = Reproduction(tuple(rows), titles, values, quick, tuple(bands), len(tasks), left_out, tuple(charts))
+    for plan in plans:
+        manifests = [outcomes[task.key].manifest for task in plan.tasks.values()]
+        found.manifests[plan.name] = list({(m["system"], *m["changes"]): m for m in manifests}.values())
     if output is not None:
         _save(found, Path(output), tasks, outcomes)
     return found
@@ -219,6 +229,7 @@ class _Plan:
         needed = {name for entry in entries for name in experiment.runs_of(entry)}
         if len(self.wanted) == len(self._paper.claims.claims):
             needed.update(name for band in experiment.bands.values() for name in experiment.runs_of_band(band))
+            needed.update(name for chart in experiment.charts.values() for name in experiment.runs_of_chart(chart))
         for name, run in experiment.runs.items():
             if name not in needed:
                 continue
@@ -272,3 +283,19 @@ class _Plan:
             if made.issuperset(experiment.runs_of_band(band))
         ]
         return rows, figures(experiment, names), tables
+
+    def charts(self, outcomes: "dict[str, Outcome]") -> "list[Drawn]":
+        """Return the experiment's charts, as far as their runs were made. Raises `UserError`."""
+        from nandram.papers.charts import draw
+        from nandram.papers.scope import scope
+
+        experiment = self._paper.experiment
+        if experiment is None or not experiment.charts:
+            return []
+        made = {run for run, _, _ in self.tasks}
+        names = scope(experiment, {key: outcomes[task.key] for key, task in self.tasks.items()})
+        return [
+            draw(self._paper.claims, name, chart, names)
+            for name, chart in experiment.charts.items()
+            if made.issuperset(experiment.runs_of_chart(chart))
+        ]

@@ -1,0 +1,231 @@
+"""Which parameter moves which claim: each is set lower and higher, alone, and the runs are made once more.
+
+[sensitivity]
+claims = ["ddrssd.bandwidth.*"]                    patterns of claims that are numbers, or names of [values]
+by = 0.2                                           a fifth less and a fifth more
+parameters = ["flash.program", "flash.rate"]       keys of the systems
+[sensitivity.values]
+"link.data_buffer" = ["512KiB", "2MiB"]            less and more of what no part can be taken of
+"""
+
+import fnmatch
+import json
+import os
+import re
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass, replace
+from functools import cache as remembered
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from nandram.errors import UserError
+from nandram.options import nearest, set_lines
+from nandram.papers.functions import kind
+from nandram.papers.tables import Table
+
+if TYPE_CHECKING:
+    from nandram.papers.claims import Claims
+    from nandram.papers.experiment import Experiment, Point
+    from nandram.papers.expression import Expression
+    from nandram.papers.library import Paper
+    from nandram.papers.play import Report, Task
+
+_AMOUNT = re.compile(r"([0-9.]+)(.*)")
+
+
+@dataclass(frozen=True)
+class Declared:
+    """What an experiment asks."""
+
+    claims: tuple[str, ...]
+    """By id; or names of the experiment's values."""
+    parameters: dict[str, tuple[str, str] | float]
+    """By key: what is less and more, or the part by which."""
+    place: str
+    """Where it stands, for messages."""
+
+
+@dataclass(frozen=True)
+class Effect:
+    """What a claim changes by when a parameter does."""
+
+    claim: str
+    parameter: str
+    less: tuple[str, float]
+    """The lower value and our figure with it."""
+    base: tuple[str, float]
+    more: tuple[str, float]
+    basis: str
+    """What the value rests on: given, assumed, calibrated or set."""
+
+    @property
+    def change(self) -> tuple[float, float]:
+        """By which part of our figure it moves, with less and with more."""
+        return (self.less[1] / self.base[1] - 1, self.more[1] / self.base[1] - 1) if self.base[1] else (0.0, 0.0)
+
+
+def read(table: Table, claims: "Claims", values: Collection[str]) -> Declared | None:
+    """Read what an experiment asks; None if it asks nothing. Raises `UserError`."""
+    if not table.values:
+        return None
+    table.only("claims", "by", "parameters", "values")
+    ids: list[str] = []
+    for pattern in table.take("claims", "a list of patterns of claims", list):
+        found = [pattern] if pattern in values else fnmatch.filter(claims.claims, str(pattern))
+        if not found:
+            raise table.error(
+                "claims", pattern, f"claims of {claims.paper}{nearest(str(pattern), tuple(claims.claims))}"
+            )
+        ids += [each for each in found if each not in ids]
+    by = table.take("by", "a part between 0 and 1", int, float, default=0.2)
+    if not 0 < by < 1:
+        raise table.error("by", by, "a part between 0 and 1")
+    parameters: dict[str, tuple[str, str] | float] = {}
+    for key in table.take("parameters", "a list of keys", list, default=[]):
+        parameters[str(key)] = float(by)
+    given = table.table("values")
+    for key in given.values:
+        pair = given.take(key, "[less, more]", list)
+        if len(pair) != 2:
+            raise given.error(key, pair, "[less, more]")
+        parameters[key] = (str(pair[0]), str(pair[1]))
+    return Declared(tuple(ids), parameters, table.place("parameters"))
+
+
+def sensitivity(
+    paper: "Paper", *, jobs: int | None = None, cache: Path | None = None, report: "Report | None" = None
+) -> list[Effect]:
+    """Return the effect of each declared parameter on each declared claim. Raises `UserError`."""
+    from nandram.papers import play
+    from nandram.papers.scope import scope
+
+    experiment = paper.experiment
+    if experiment is None or experiment.sensitivity is None:
+        return []
+    asked = experiment.sensitivity
+    wanted = _expressions(experiment)
+    experiment = _narrowed(experiment, wanted.values())
+    needed = set(experiment.runs)
+    base = _tasks(experiment, needed, "", None)
+    variants: dict[tuple[str, int], dict[Any, Task]] = {}
+    settings: dict[str, tuple[str, str, str, str]] = {}
+    for key, how in asked.parameters.items():
+        settings[key] = _values(experiment, needed, key, how)
+        for side in (0, 1):
+            variants[key, side] = _tasks(experiment, needed, key, settings[key][2 * side])
+    tasks = [task for made in (base, *variants.values()) for task in made.values()]
+    outcomes = play.play(tasks, jobs=jobs or os.cpu_count() or 1, cache=cache, report=report)
+
+    def figures(made: "dict[Any, Task]") -> dict[str, float]:
+        names = scope(experiment, {place: outcomes[task.key] for place, task in made.items()})
+        found = {name: expression.evaluate(names) for name, expression in wanted.items()}
+        for name, value in found.items():
+            if isinstance(value, bool) or not isinstance(value, int | float):
+                raise wanted[name].error(f"found {kind(value)}, expected a number")
+        return {name: float(value) for name, value in found.items()}
+
+    first = figures(base)
+    effects = []
+    for key in asked.parameters:
+        less, more = figures(variants[key, 0]), figures(variants[key, 1])
+        low, now, high, basis = settings[key]
+        effects += [
+            Effect(claim, key, (low, less[claim]), (now, first[claim]), (high, more[claim]), basis) for claim in first
+        ]
+    return effects
+
+
+def _expressions(experiment: "Experiment") -> "dict[str, Expression]":
+    assert experiment.sensitivity is not None
+    found = {}
+    for name in experiment.sensitivity.claims:
+        entry = experiment.entries.get(name)
+        expression = experiment.values.get(name) if entry is None else entry.ours
+        if expression is not None:
+            found[name] = expression
+    return found
+
+
+def _narrowed(experiment: "Experiment", expressions: "Collection[Expression]") -> "Experiment":
+    """The experiment with only those runs, and points of their grids, that expressions see."""
+    todo, seen = list(expressions), []
+    values = {}
+    while todo:
+        expression = todo.pop()
+        seen.append(expression)
+        for name in expression.names & experiment.values.keys():
+            if name not in values:
+                values[name] = experiment.values[name]
+                todo.append(values[name])
+    runs = {}
+    for name, run in experiment.runs.items():
+        picks = [each.picked(name) for each in seen if name in each.names]
+        if picks:
+            axes = {
+                axis: tuple(each for each in coordinates if any(each in pick.get(axis, coordinates) for pick in picks))
+                for axis, coordinates in run.axes.items()
+            }
+            runs[name] = replace(run, axes=axes)
+    kept = {name: value for name, value in experiment.values.items() if name in values}
+    return replace(experiment, runs=runs, values=kept)
+
+
+def _tasks(experiment: "Experiment", needed: set[str], key: str, value: str | None) -> "dict[Any, Task]":
+    from nandram.papers import play
+
+    tasks = {}
+    for place, point in _points(experiment, needed):
+        if value is not None and key in _settings(point.system, tuple(set_lines(point.changes))):
+            point = replace(point, changes={**point.changes, key: value})
+        label = f"sensitivity/{place[0]}/{key or 'base'}"
+        tasks[place] = play.task(point, label, f"{experiment.file}: sensitivity.{key or 'claims'}")
+    return tasks
+
+
+def _points(experiment: "Experiment", needed: set[str]) -> "Iterator[tuple[Any, Point]]":
+    for name, run in experiment.runs.items():
+        if name in needed:
+            for place in run.places():
+                for seed in run.seeds:
+                    yield (name, tuple(place.values()), seed), run.point(place, seed)
+
+
+@remembered
+def _settings(system: str, changes: tuple[str, ...]) -> dict[str, dict[str, Any]]:
+    from nandram import _core
+
+    found: dict[str, dict[str, Any]] = json.loads(_core.settings(system, list(changes)))
+    return found
+
+
+def _values(
+    experiment: "Experiment", needed: set[str], key: str, how: tuple[str, str] | float
+) -> tuple[str, str, str, str]:
+    """Less, the value that a parameter has, more, and the basis."""
+    assert experiment.sensitivity is not None
+    for _, point in _points(experiment, needed):
+        settings = _settings(point.system, tuple(set_lines(point.changes)))
+        if key in settings:
+            text = settings[key]["value"]
+            basis = next(iter(settings[key].get("basis", {"set": ""})))
+            now = str(json.loads(text)) if text.startswith('"') else text
+            if isinstance(how, tuple):
+                return how[0], now, how[1], basis
+            low, high = _scaled(now, 1 - how), _scaled(now, 1 + how)
+            if low == now or high == now:
+                break
+            return low, now, high, basis
+    place = experiment.sensitivity.place
+    raise UserError(f"{place}: found `{key}`, expected a key of the runs' systems with a value that has parts")
+
+
+def _scaled(text: str, factor: float) -> str:
+    """A value with its unit, so much of it; a list of them, each; what is no number as it is."""
+    if text.startswith("["):
+        return "[" + ", ".join(json.dumps(_scaled(str(each), factor)) for each in json.loads(text)) + "]"
+    found = _AMOUNT.fullmatch(text)
+    if found is None:
+        return text
+    amount = float(found[1]) * factor
+    whole = not found[2] and "." not in found[1]
+    return f"{round(amount)}" if whole else f"{amount:.6g}{found[2]}"

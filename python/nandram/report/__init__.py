@@ -1,0 +1,92 @@
+"""Reports: one HTML file that opens without a network, of papers, runs and sweeps.
+
+page.py     the file: text, tables, charts with their data      charts.py   kinds of charts
+run.py      what there is to know about a run                   drawing.py  a system as a drawing
+paper.py    a paper's claims beside our figures                 plain.py    the style of pages of pictures
+"""
+
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from nandram.errors import UserError
+
+if TYPE_CHECKING:
+    from nandram.papers.play import Report
+    from nandram.report.page import Section
+    from nandram.result import Result
+
+
+def run_page(result: "Result") -> str:
+    """Return the page of a run."""
+    from nandram.report import run
+    from nandram.report.page import render
+
+    return render(result.title, "A run, simulated in virtual time.", [run.section(result, "run")])
+
+
+def write_report(
+    *what: str | os.PathLike[str],
+    output: str | os.PathLike[str] = "report.html",
+    quick: bool = False,
+    sensitivity: bool = True,
+    jobs: int | None = None,
+    cache: str | os.PathLike[str] | None = "default",
+    report: "Report | None" = None,
+) -> Path:
+    """Write a report of papers, of runs and of sweeps, one HTML file that opens without a network; return its path.
+
+    `what`: names of papers or experiment files, and folders of results; without any, all papers. `quick`, `jobs`,
+    `cache`, `report`: as of `nandram.reproduce`. `sensitivity`: also which parameter moves which claim, where an
+    experiment declares it, from quick runs.
+
+    Raises `UserError` for a mistake in any of these.
+    """
+    from nandram.report.page import render
+
+    target = Path(output)
+    folders = [Path(each) for each in what if Path(each).is_dir()]
+    papers = [os.fspath(each) for each in what if not Path(each).is_dir()]
+    sections = [_folder(folder, f"run-{number}") for number, folder in enumerate(folders, 1)]
+    if papers or not folders:
+        sections = [*_papers(papers, quick, sensitivity, jobs, cache, report), *sections]
+    title = sections[0].title if len(sections) == 1 else "nandram: papers and runs" if folders else "nandram: papers"
+    about = "Simulated in virtual time; every value says whether it is given, assumed or calibrated."
+    try:
+        target.parent.mkdir(parents=True, exist_ok=True)
+        target.write_text(render(title, about, sections), encoding="utf-8")
+    except OSError as error:
+        raise UserError(f"{target}: cannot be written: {error.strerror}") from error
+    return target
+
+
+def _papers(
+    names: list[str],
+    quick: bool,
+    sensitivity: bool,
+    jobs: int | None,
+    cache: str | os.PathLike[str] | None,
+    report: "Report | None",
+) -> "list[Section]":
+    from nandram.options import default_cache
+    from nandram.papers import library, reproduce
+    from nandram.papers.sensitivity import sensitivity as moved
+    from nandram.report import paper
+
+    found = reproduce(*names, quick=quick, jobs=jobs, cache=cache, report=report)
+    kept = Path(default_cache()) if cache == "default" else None if cache is None else Path(os.fspath(cache))
+    sections = [paper.summary(found)]
+    for name, short in zip(names or library.papers(), found.titles, strict=True):
+        loaded = library.load(name, quick=True)
+        effects = moved(loaded, jobs=jobs, cache=kept, report=report) if sensitivity else []
+        sections.append(paper.section(found, short, effects))
+    return sections
+
+
+def _folder(folder: Path, anchor: str) -> "Section":
+    from nandram.report import run
+    from nandram.result import read
+
+    if (folder / "summary.json").is_file():
+        return run.section(read(folder), anchor)
+    raise UserError(f"{folder}: holds no result of a run: there is no summary.json in it")

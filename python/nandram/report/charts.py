@@ -1,0 +1,225 @@
+"""Kinds of charts: series are told apart by colour, dash and shape; the pointer shows values, and zooms."""
+
+from dataclasses import dataclass, replace
+from typing import Any, Literal
+
+import altair as alt
+
+COLOURS = ["#3b7fc4", "#d9730d", "#1a9467", "#a35bb8", "#c94a5e", "#8a7a1f", "#2b9aa8", "#7a6a5f"]
+"""Seen on white and on black."""
+DASHES = [[1, 0], [6, 3], [2, 2], [8, 3, 2, 3], [10, 4], [4, 2, 1, 2], [3, 5], [12, 3]]
+TICKS_MAX = 12
+"""Places of a logarithmic axis that are worth a tick each."""
+SHAPES = ["circle", "square", "triangle-up", "diamond", "triangle-down", "cross", "triangle-right", "stroke"]
+
+Value = float | str
+Row = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Axis:
+    """An axis of a chart."""
+
+    title: str
+    """With the unit."""
+    scale: Literal["linear", "log", "names"] = "linear"
+    zero: bool = False
+    """Whether it begins at nothing."""
+    highest: float | None = None
+    ticks: tuple[float, ...] = ()
+    """Where it has ticks; where there is room if none are given."""
+
+    def of(self, field: str, channel: type[Any]) -> Any:
+        """Return the channel of a field."""
+        if self.scale == "names":
+            axis = alt.Axis(labelAngle=0 if channel is alt.Y else -30)
+            return channel(f"{field}:N", title=self.title, sort=None, axis=axis)
+        scale: dict[str, Any] = {"type": "log"} if self.scale == "log" else {"zero": self.zero}
+        if self.highest is not None:
+            scale |= {"domain": [0, self.highest]}
+        else:
+            scale |= {"nice": self.scale != "log", "padding": 0 if self.zero else 8}
+        axis = alt.Axis(values=list(self.ticks), labelOverlap=True) if self.ticks else alt.Axis(labelOverlap=True)
+        return channel(f"{field}:Q", title=self.title, scale=alt.Scale(**scale), axis=axis)
+
+
+def hidden() -> alt.Parameter:
+    """Return the parameter that lists the series that are switched off."""
+    return alt.param(name="hidden", value=[])
+
+
+def shown(chart: Any) -> Any:
+    """Leave out of a chart the series that are switched off."""
+    return chart.transform_filter("indexof(hidden, datum.series) < 0")
+
+
+def styles(series: list[str]) -> dict[str, Any]:
+    """Return the channels that tell series apart, each of which joins the one legend."""
+
+    def scale(kinds: list[Any]) -> alt.Scale:
+        return alt.Scale(domain=series, range=[kinds[index % len(kinds)] for index in range(len(series))])
+
+    legend = alt.Legend(title=None) if len(series) > 1 else None
+    return {
+        "color": alt.Color("series:N", scale=scale(COLOURS), legend=legend),
+        "strokeDash": alt.StrokeDash("series:N", scale=scale(DASHES), legend=legend),
+    }
+
+
+def lines(
+    rows: list[Row], series: list[str], x: Axis, y: Axis, *, stated: list[Row] | None = None, steps: bool = False
+) -> alt.LayerChart | alt.FacetChart:
+    """Plot rows of ``series, x, y`` as lines, or as points where the places have names.
+
+    `stated`: rows of ``x, y, claim``, what a paper states, as crosses in ink. `steps`: y stays until the next x.
+    """
+    places = {row["x"] for row in rows}
+    if x.scale == "log" and len(places) <= TICKS_MAX:
+        x = replace(x, ticks=tuple(sorted(places)))
+    base = shown(alt.Chart(alt.InlineData(values=rows)))
+    tips = [
+        alt.Tooltip("series:N"),
+        alt.Tooltip(f"x:{'N' if x.scale == 'names' else 'Q'}", title=x.title),
+        alt.Tooltip("y:Q", title=y.title),
+    ]
+    place = {"x": x.of("x", alt.X), "y": y.of("y", alt.Y), "tooltip": tips}
+    layers: list[Any] = []
+    if x.scale != "names":
+        line = base.mark_line(interpolate="step-after" if steps else "linear").encode(**place, **styles(series))
+        zoom = alt.selection_interval(name="zoom", bind="scales", encodings=["x", "y"])
+        layers.append(line.add_params(zoom))
+    if x.scale == "names" or len(rows) <= 100:
+        legend = alt.Legend(title=None) if len(series) > 1 else None
+        shapes = [SHAPES[index % len(SHAPES)] for index in range(len(series))]
+        shape = alt.Shape("series:N", scale=alt.Scale(domain=series, range=shapes), legend=legend)
+        layers.append(
+            base.mark_point(size=60, filled=True, opacity=1).encode(**place, color=styles(series)["color"], shape=shape)
+        )
+    if stated:
+        layers.append(crosses(stated, x, y))
+    return alt.layer(*layers).add_params(hidden())
+
+
+def crosses(stated: list[Row], x: Axis, y: Axis) -> alt.Chart:
+    """Plot what a paper states: rows of ``x, y, claim``."""
+    tips = [alt.Tooltip("claim:N", title="stated"), alt.Tooltip("y:Q", title=y.title)]
+    chart: alt.Chart = (
+        alt.Chart(alt.InlineData(values=stated))
+        .mark_point(shape="M-1,-1L1,1M-1,1L1,-1", size=110, strokeWidth=2.2, color="currentColor")
+        .encode(x=x.of("x", alt.X), y=y.of("y", alt.Y), tooltip=tips)
+    )
+    return chart
+
+
+def bars(rows: list[Row], series: list[str], x: Axis, y: Axis) -> alt.LayerChart | alt.FacetChart:
+    """Plot rows of ``series, name, value`` as bars lying on each other, with each part's share at the pointer."""
+    tips = [alt.Tooltip("name:N", title=y.title), alt.Tooltip("series:N"), alt.Tooltip("value:Q", title=x.title)]
+    colour = alt.Color(
+        "series:N",
+        scale=alt.Scale(domain=series, range=[COLOURS[index % len(COLOURS)] for index in range(len(series))]),
+        legend=alt.Legend(title=None) if len(series) > 1 else None,
+    )
+    chart = (
+        shown(alt.Chart(alt.InlineData(values=rows)))
+        .mark_bar(stroke="currentColor", strokeWidth=0.6)
+        .encode(
+            x=alt.X("value:Q", title=x.title, scale=alt.Scale(zero=True)),
+            y=alt.Y("name:N", title=y.title, sort=None),
+            color=colour,
+            tooltip=tips,
+        )
+    )
+    return alt.layer(chart).add_params(hidden())
+
+
+def spans(rows: list[Row], x: Axis, y_title: str) -> alt.LayerChart | alt.FacetChart:
+    """Plot rows of ``name, paper, median, low, high``: our range and median, and what the paper states."""
+    base = alt.Chart(alt.InlineData(values=rows)).encode(y=alt.Y("name:N", title=y_title, sort=None))
+    tips = [
+        alt.Tooltip("name:N", title=y_title),
+        *(alt.Tooltip(f"{each}:Q", title=each) for each in ("paper", "median", "low", "high")),
+    ]
+    zoom = alt.selection_interval(name="zoom", bind="scales", encodings=["x"])
+    range_ = base.mark_rule(strokeWidth=5, color=COLOURS[0], opacity=0.55).encode(
+        x=x.of("low", alt.X), x2="high:Q", tooltip=tips
+    )
+    median = base.mark_tick(thickness=3, size=14, color=COLOURS[0]).encode(x=x.of("median", alt.X), tooltip=tips)
+    paper = base.mark_point(shape="M-1,-1L1,1M-1,1L1,-1", size=80, strokeWidth=2.2, color="currentColor").encode(
+        x=x.of("paper", alt.X), tooltip=tips
+    )
+    return alt.layer(range_.add_params(zoom), median, paper)
+
+
+def heat_map(rows: list[Row], x: str, y: str, value: str, highest: float) -> alt.LayerChart | alt.FacetChart:
+    """Plot rows of ``x, y, value, text`` as cells; a few carry their text, so that colour is not all there is."""
+    base = alt.Chart(alt.InlineData(values=rows)).encode(
+        x=alt.X("x:O", title=x, axis=alt.Axis(labelAngle=0, labelOverlap=True)),
+        y=alt.Y("y:O", title=y, axis=alt.Axis(labelOverlap=True)),
+        tooltip=[alt.Tooltip("y:O", title=y), alt.Tooltip("x:O", title=x), alt.Tooltip("text:N", title=value)],
+    )
+    scale = alt.Scale(domain=[0, highest], range=["#e8f1fa", "#08417c"])
+    cells = base.mark_rect(stroke="currentColor", strokeOpacity=0.25).encode(
+        color=alt.Color(
+            "value:Q", title=value, scale=scale, legend=alt.Legend(format="~%", gradientLength=160, titleLimit=300)
+        )
+    )
+    if len({row["x"] for row in rows}) > 8:
+        return alt.layer(cells)
+    ink = alt.condition(f"datum.value > {highest / 2}", alt.value("#ffffff"), alt.value("#10233a"))
+    return alt.layer(cells, base.mark_text(fontSize=10).encode(text="text:N", color=ink))
+
+
+def dots(rows: list[Row], series: list[str], x: Axis, y_title: str) -> alt.LayerChart | alt.FacetChart:
+    """Plot rows of ``series, name, x`` as one point a name, told apart by shape and colour; nothing is marked."""
+    scale = alt.Scale(domain=series, range=[COLOURS[index] for index in range(len(series))])
+    shapes = alt.Scale(domain=series, range=SHAPES[: len(series)])
+    legend = alt.Legend(title=None) if len(series) > 1 else None
+    zoom = alt.selection_interval(name="zoom", bind="scales", encodings=["x"])
+    points = (
+        shown(alt.Chart(alt.InlineData(values=rows)))
+        .mark_point(size=70, filled=True, opacity=1)
+        .encode(
+            x=x.of("x", alt.X),
+            y=alt.Y("name:N", title=y_title, sort=None),
+            color=alt.Color("series:N", scale=scale, legend=legend),
+            shape=alt.Shape("series:N", scale=shapes, legend=legend),
+            tooltip=[alt.Tooltip("name:N", title=y_title), alt.Tooltip("x:Q", title=x.title), "series:N"],
+        )
+        .add_params(zoom)
+    )
+    return alt.layer(points, _zero()).add_params(hidden())
+
+
+def _zero() -> alt.Chart:
+    chart: alt.Chart = (
+        alt.Chart(alt.InlineData(values=[{"zero": 0}])).mark_rule(color="currentColor", opacity=0.7).encode(x="zero:Q")
+    )
+    return chart
+
+
+def tornado(rows: list[Row], x: str) -> alt.LayerChart | alt.FacetChart:
+    """Plot rows of ``name, low, high, less, more``: what a figure changes by with less and with more of a parameter."""
+    sides = ["less", "more"]
+    data = [
+        {"name": row["name"], "series": side, "value": row[field], "text": row[side]}
+        for row in rows
+        for side, field in zip(sides, ("low", "high"), strict=True)
+    ]
+    scale = alt.Scale(domain=sides, range=COLOURS[:2])
+    bars_ = (
+        shown(alt.Chart(alt.InlineData(values=data)))
+        .mark_bar(stroke="currentColor", strokeWidth=0.6)
+        .encode(
+            x=alt.X("value:Q", title=x, axis=alt.Axis(format="+~%", tickCount=5)),
+            y=alt.Y("name:N", title="parameter", sort=None),
+            # One above the other, so that place tells them apart as colour does.
+            yOffset=alt.YOffset("series:N", sort=sides),
+            color=alt.Color("series:N", scale=scale, legend=alt.Legend(title=None)),
+            tooltip=[
+                alt.Tooltip("name:N", title="parameter"),
+                alt.Tooltip("text:N", title="figure"),
+                alt.Tooltip("value:Q", title="change", format="+.2%"),
+            ],
+        )
+    )
+    return alt.layer(bars_, _zero()).add_params(hidden())

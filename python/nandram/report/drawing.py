@@ -1,0 +1,223 @@
+"""A system as a drawing: its parts, and the links between them with their rates, from the resolved system."""
+
+import html
+import json
+from collections.abc import Mapping
+from typing import Any
+
+WIDTH, WIRE, TOP, LINE = 880, 150, 14, 17
+"""In pixels: the picture, a link, above the parts, a line of text."""
+
+
+def draw(settings: Mapping[str, Mapping[str, Any]]) -> str:
+    """Return an SVG picture of a system, from the ``settings`` of a manifest: ``value`` by key."""
+    value = {key: _plain(each["value"]) for key, each in settings.items()}
+    parts = [("host", _host(value)), ("device", _device(value)), ("flash", _flash(value))]
+    wires = [_link(value), _channel(value)]
+    width = (WIDTH - 2 * WIRE) / 3
+    rows = max(len(lines) for _, lines in parts)
+    height = TOP + (rows + 1) * LINE + 20
+    below = _dies(value, height + 6)
+    total = height + 6 + below[1]
+    pieces = []
+    for index, (name, lines) in enumerate(parts):
+        left = index * (width + WIRE)
+        pieces.append(_box(left, TOP, width, height - TOP, _TITLES.get(name, name), lines))
+        if index < len(wires):
+            pieces.append(_wire(left + width, left + width + WIRE, TOP + 34, wires[index]))
+    pieces.append(below[0])
+    return (
+        f'<svg viewBox="0 0 {WIDTH} {total:.0f}" width="{WIDTH}" role="img" '
+        'aria-label="the parts of the system and their links" '
+        f'font-family="system-ui, DejaVu Sans, sans-serif" font-size="12">{"".join(pieces)}</svg>'
+    )
+
+
+_TITLES = {"host": "Host", "device": "Controller", "flash": "Flash"}
+
+
+def _plain(text: str) -> Any:
+    try:
+        return json.loads(text)
+    except ValueError:
+        return text
+
+
+def _named(value: Mapping[str, Any], names: Mapping[str, str]) -> list[str]:
+    """A line for each key that says something."""
+    lines = []
+    for key, form in names.items():
+        found = value.get(key)
+        if found in (None, "0B", False, "none", 0, "0"):
+            continue
+        if isinstance(found, list):
+            found = " / ".join(str(each) for each in found)
+        lines.append(form.format(found))
+    return lines
+
+
+def _host(value: Mapping[str, Any]) -> list[str]:
+    return _named(
+        value,
+        {
+            "host.cores": "{} cores",
+            "host.chipset": "chipset: {}",
+            "host.sram.size": "SRAM {}",
+            "host.memory.bandwidth": "memory {}",
+            "host.dmi.bandwidth": "DMI {}",
+            "host.paging.policy": "paging: {}",
+            "host.queue_pairs": "queue pairs: {}",
+            "host.queue_depth": "queue depth {}",
+            "host.submit": "submits in {}",
+            "host.complete": "completes in {}",
+            "host.interrupt.delivery": "interrupt after {}",
+            "host.mover.transfer": "moves data by {}",
+            "device.hmb.size": "lends the drive {}",
+        },
+    )[:7]
+
+
+def _device(value: Mapping[str, Any]) -> list[str]:
+    return _named(
+        value,
+        {
+            "device.firmware.cores": "{} firmware cores",
+            "device.dram": "DRAM {}",
+            "device.read_cache.size": "read cache {}",
+            "device.write_cache.size": "write cache {}",
+            "ftl.map_cache.size": "map cache {}",
+            "ftl.unit": "mapped by {}",
+            "ftl.capacity": "capacity {}",
+            "ftl.over_provisioning": "over-provisioning {}",
+            "ftl.gc.policy": "collects {}",
+            "device.onenand.buffers": "{} buffers",
+            "device.buffering": "data buffers: {}",
+        },
+    )[:7]
+
+
+def _flash(value: Mapping[str, Any]) -> list[str]:
+    return _named(
+        value,
+        {
+            "flash.cell": "cell: {}",
+            "flash.page": "page {}",
+            "flash.pages": "{} pages a block",
+            "flash.blocks": "{} blocks a plane",
+            "flash.read": "read {}",
+            "flash.program": "program {}",
+            "flash.erase": "erase {}",
+        },
+    )
+
+
+def _link(value: Mapping[str, Any]) -> list[str]:
+    """What joins host and device, and how fast."""
+    kind = str(value.get("link.type", "link"))
+    names = {"pcie": "PCI Express", "sata": "SATA", "ufs": "UFS", "ddr": "DDR port", "onenand": "OneNAND bus"}
+    lines = [names.get(kind, kind.replace("-", " "))]
+    lines += [f"{each:.3g} GB/s" for each in [_bandwidth(kind, value)] if each]
+    lines += _named(
+        value,
+        {
+            "link.generation": "generation {}",
+            "link.gear": "gear {}",
+            "link.lanes": "{} lanes" if value.get("link.lanes") != 1 else "{} lane",
+            "link.memory": "{}",
+            "link.rate": "{}",
+            "link.width": "{} wide",
+            "link.latency": "{} each way",
+            "link.data_buffer": "data buffer {}",
+        },
+    )
+    return lines[:5]
+
+
+def _bandwidth(kind: str, value: Mapping[str, Any]) -> float | None:
+    """What the wires carry each way after their coding, in GB/s; None if the file says it in other words."""
+    lanes = float(value.get("link.lanes", 1))
+    if kind == "pcie":
+        # PCI Express Base Specification: 8b/10b up to generation 2, 128b/130b after it.
+        generation = int(value["link.generation"])
+        return lanes * (0.25 * generation if generation < 3 else 128 / 130 * 2.0 ** (generation - 3))
+    if kind == "sata":
+        return 0.15 * 2.0 ** (int(value["link.generation"]) - 1)  # 8b/10b
+    if kind == "ufs":
+        # M-PHY: gear 1 of series A and B, 8b/10b.
+        first = {"a": 1.248, "b": 1.4576}[value["link.series"]]
+        return lanes * first * 2.0 ** (int(value["link.gear"]) - 1) / 10
+    return None
+
+
+def _channel(value: Mapping[str, Any]) -> list[str]:
+    channels = value.get("flash.channels")
+    rate = value.get("flash.rate")
+    return [f"{channels} channels" if channels != 1 else "1 channel"] * (channels is not None) + (
+        [f"{rate} each"] if rate else []
+    )
+
+
+def _box(left: float, top: float, width: float, height: float, title: str, lines: list[str]) -> str:
+    text = "".join(
+        f'<text x="{left + 10:.1f}" y="{top + 38 + index * LINE:.1f}" fill="currentColor">'
+        f"{html.escape(_fit(line, width))}</text>"
+        for index, line in enumerate(lines)
+    )
+    return (
+        f'<rect x="{left + 0.5:.1f}" y="{top + 0.5:.1f}" width="{width - 1:.1f}" height="{height:.1f}" rx="5" '
+        f'fill="none" stroke="currentColor"/><text x="{left + 10:.1f}" y="{top + 19:.1f}" fill="currentColor" '
+        f'font-weight="600">{html.escape(title)}</text>{text}'
+    )
+
+
+def _fit(line: str, width: float) -> str:
+    most = int(width / 6.6)
+    return line if len(line) <= most else f"{line[: most - 1]}…"
+
+
+def _wire(left: float, right: float, y: float, lines: list[str]) -> str:
+    middle = (left + right) / 2
+    text = "".join(
+        f'<text x="{middle:.1f}" y="{y + (-7 if index == 0 else 1 + index * LINE):.1f}" text-anchor="middle" '
+        f'fill="currentColor">{html.escape(_fit(line, right - left - 8))}</text>'
+        for index, line in enumerate(lines)
+    )
+    head = f"M{left:.1f},{y:.1f}l7,-4v8zM{right:.1f},{y:.1f}l-7,-4v8z"
+    return (
+        f'<line x1="{left:.1f}" y1="{y:.1f}" x2="{right:.1f}" y2="{y:.1f}" stroke="currentColor" stroke-width="2"/>'
+        f'<path d="{head}" fill="currentColor"/>{text}'
+    )
+
+
+def _dies(value: Mapping[str, Any], top: float) -> tuple[str, float]:
+    """The channels with their dies, as far as they have room; and how much height they take."""
+    counts = [value.get(f"flash.{name}", 1) for name in ("channels", "chips", "dies", "planes")]
+    if not all(isinstance(count, int) for count in counts):
+        return "", 0.0
+    channels, chips, dies, planes = counts
+    shown, a_channel = min(channels, 16), min(chips * dies, 16)
+    size, step = 20.0, 26.0
+    pieces = [
+        f'<text x="0" y="{top + 24:.1f}" fill="currentColor" font-weight="600">Channels and dies</text>'
+        f'<text x="0" y="{top + 42:.1f}" fill="currentColor">{channels} x {chips * dies} dies, {planes} '
+        f"{'plane' if planes == 1 else 'planes'} each</text>"
+    ]
+    for channel in range(shown):
+        y = top + 52 + channel * step
+        pieces.append(
+            f'<text x="0" y="{y + 15:.1f}" fill="currentColor">channel {channel}</text>'
+            f'<line x1="78" y1="{y + size / 2:.1f}" x2="{90 + a_channel * step:.1f}" y2="{y + size / 2:.1f}" '
+            'stroke="currentColor" stroke-opacity=".6"/>'
+        )
+        pieces += [
+            f'<rect x="{92 + die * step:.1f}" y="{y:.1f}" width="{size}" height="{size}" rx="2" fill="currentColor" '
+            f'fill-opacity=".18" stroke="currentColor"><title>channel {channel}, die {die}</title></rect>'
+            for die in range(a_channel)
+        ]
+        if chips * dies > a_channel:
+            pieces.append(f'<text x="{96 + a_channel * step:.1f}" y="{y + 15:.1f}" fill="currentColor">…</text>')
+    end = top + 52 + shown * step
+    if channels > shown:
+        pieces.append(f'<text x="0" y="{end + 14:.1f}" fill="currentColor">… and {channels - shown} more</text>')
+        end += 18
+    return "".join(pieces), end - top + 4

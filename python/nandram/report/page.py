@@ -1,0 +1,275 @@
+"""A page of text, tables and charts in one HTML file that opens without a network."""
+
+import html
+import json
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import cache
+from importlib.resources import files
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    import altair as alt
+
+Cell = str | float | int | None
+CONFIG: dict[str, Any] = {
+    "background": None,
+    "font": "system-ui, DejaVu Sans, sans-serif",
+    # The page's own ink: charts follow it into the dark and onto paper, without being drawn again.
+    "axis": {
+        "labelColor": "currentColor",
+        "titleColor": "currentColor",
+        "domainColor": "currentColor",
+        "tickColor": "currentColor",
+        "gridColor": "currentColor",
+        "gridOpacity": 0.15,
+        "domainOpacity": 0.5,
+        "tickOpacity": 0.5,
+        "titleFontWeight": "normal",
+        "labelLimit": 180,
+    },
+    "legend": {
+        "labelColor": "currentColor",
+        "titleColor": "currentColor",
+        "orient": "bottom",
+        "direction": "horizontal",
+        "columns": 2,
+        "labelLimit": 150,
+        "symbolStrokeWidth": 2,
+        "titleFontWeight": "normal",
+        "gradientStrokeColor": "currentColor",
+    },
+    "text": {"color": "currentColor"},
+    "view": {"stroke": None},
+}
+
+
+@dataclass(frozen=True)
+class Figure:
+    """A chart with what belongs to it."""
+
+    title: str
+    chart: "alt.LayerChart | alt.FacetChart"
+    source: str
+    """Where its data come from."""
+    columns: tuple[str, ...]
+    """Of the data to look at and to download, with units."""
+    rows: Sequence[tuple[Cell, ...]]
+    series: tuple[str, ...] = ()
+    """Names that can be switched off: the chart hides what the parameter ``hidden`` lists."""
+    wide: bool = False
+    height: int = 260
+
+
+@dataclass(frozen=True)
+class Table:
+    """A table; texts on the left, numbers on the right."""
+
+    columns: tuple[str, ...]
+    rows: Sequence[tuple[Cell, ...]]
+    summary: str = ""
+    """If given, the table is folded behind it."""
+    wide: tuple[str, ...] = ()
+    """Columns of sentences, which may wrap."""
+    verdict: str = ""
+    """The column that has a verdict."""
+
+
+@dataclass(frozen=True)
+class Drawing:
+    """An SVG picture."""
+
+    title: str
+    svg: str
+    source: str
+
+
+@dataclass
+class Section:
+    """A part of the page."""
+
+    title: str
+    anchor: str
+    short: str = ""
+    """Its name in the contents, if not the title."""
+    parts: list["str | Heading | Notes | Figure | Table | Drawing"] = field(default_factory=list)
+
+
+@dataclass(frozen=True)
+class Heading:
+    """A heading within a section."""
+
+    text: str
+
+
+@dataclass(frozen=True)
+class Notes:
+    """A list of sentences."""
+
+    lines: list[str]
+
+
+SIGNS = {"held": "✓", "missed": "✗", "calibrated": "≈", "not-comparable": "?"}
+"""A verdict is told by its sign and word, and not by its colour alone."""
+
+
+def render(title: str, about: str, sections: list[Section]) -> str:
+    """Return the page."""
+    numbers = iter(range(1, 1_000_000))
+    body = "".join(_section(each, numbers) for each in sections)
+    links = "".join(f'<li><a href="#{each.anchor}">{_text(each.short or each.title)}</a></li>' for each in sections)
+    nav = f'<nav aria-label="Contents"><ul>{links}</ul></nav>' if len(sections) > 1 else ""
+    return (
+        '<!DOCTYPE html>\n<html lang="en"><head><meta charset="utf-8">'
+        '<meta name="viewport" content="width=device-width, initial-scale=1">'
+        # Without one a browser asks for it.
+        '<link rel="icon" href="data:,">'
+        f"<title>{_text(title)}</title><style>{_file('page.css')}</style></head><body>{nav}<main>"
+        f"<h1>{_text(title)}</h1><p>{_text(about)}</p>{body}</main>"
+        f"<script>{_runtime()}</script><script>{_file('page.js')}</script></body></html>\n"
+    )
+
+
+def figure(value: Cell, digits: int = 4) -> str:
+    """A number with so many significant digits, whole numbers as they are; nothing for None."""
+    if value is None or isinstance(value, str):
+        return value or ""
+    if value == int(value) and abs(value) < 1e15:
+        return f"{int(value)}"
+    return f"{value:.1f}" if abs(value) >= 10**digits else f"{value:.{digits}g}"
+
+
+@cache
+def _file(name: str) -> str:
+    return (files("nandram.report") / name).read_text(encoding="utf-8")
+
+
+@cache
+def _runtime() -> str:
+    """Vega, Vega-Lite and what embeds them; kept, since it takes seconds to put together."""
+    from importlib.metadata import version
+
+    import vl_convert
+
+    from nandram.options import default_cache
+
+    kept = Path(default_cache()) / f"vega-{version('vl-convert-python')}.js"
+    try:
+        return kept.read_text(encoding="utf-8")
+    except OSError:
+        pass
+    # A script that holds the end of a script would end there.
+    bundle: str = vl_convert.javascript_bundle("window.vegaEmbed = vegaEmbed;").replace("</script", "<\\/script")
+    try:
+        kept.parent.mkdir(parents=True, exist_ok=True)
+        part = kept.with_name(f"{kept.name}.{os.getpid()}.part")
+        part.write_text(bundle, encoding="utf-8")
+        part.replace(kept)
+    except OSError:
+        pass  # made again next time
+    return bundle
+
+
+def _text(text: str) -> str:
+    return html.escape(text)
+
+
+def _section(section: Section, numbers: Any) -> str:
+    found: list[str] = []
+    charts: list[str] = []
+
+    def flush() -> None:
+        if charts:
+            found.append(f'<div class="charts">{"".join(charts)}</div>')
+            charts.clear()
+
+    for part in section.parts:
+        if isinstance(part, Figure):
+            charts.append(_figure(part, next(numbers)))
+            continue
+        flush()
+        match part:
+            case Heading():
+                found.append(f"<h3>{_text(part.text)}</h3>")
+            case Notes():
+                found.append(f"<ul>{''.join(f'<li>{_text(line)}</li>' for line in part.lines)}</ul>")
+            case Table():
+                found.append(_table(part))
+            case Drawing():
+                found.append(
+                    f'<figure class="wide"><figcaption>{_text(part.title)}</figcaption>'
+                    f'<div class="drawing" tabindex="0" role="region" aria-label="{_text(part.title)}">{part.svg}</div>'
+                    f'<p class="source">{_text(part.source)}</p></figure>'
+                )
+            case str():
+                found.append(f"<p>{_text(part)}</p>")
+    flush()
+    return f'<section id="{section.anchor}"><h2>{_text(section.title)}</h2>{"".join(found)}</section>'
+
+
+def _figure(part: Figure, number: int) -> str:
+    name = f"chart-{number}"
+    spec = part.chart.to_dict()
+    # The page shows the title, where it can wrap.
+    spec.pop("title", None)
+    spec |= {
+        "width": "container",
+        "height": part.height,
+        "config": CONFIG,
+        "autosize": {"type": "fit-x", "contains": "padding"},
+        "description": part.title,
+    }
+    boxes = "".join(
+        f'<label><input type="checkbox" checked value="{_text(each)}">{_text(each)}</label>' for each in part.series
+    )
+    series = f'<div class="series" role="group" aria-label="Series">{boxes}</div>' if len(part.series) > 1 else ""
+    data = _rows(part.columns, part.rows, set(), "")
+    return (
+        f'<figure id="{name}" data-name="{_text(part.title)}"{" class=wide" if part.wide else ""}>'
+        f"<figcaption>{_text(part.title)}</figcaption>{series}"
+        f'<div class="plot" role="img" aria-label="{_text(part.title)}"></div>'
+        f'<p class="source">Source: {_text(part.source)}</p>'
+        f'<div class="tools"><details><summary>Data</summary>'
+        f'<div class="scroll" tabindex="0">{data}</div></details></div>'
+        f'<script type="application/json">{_json(spec)}</script></figure>'
+    )
+
+
+def _json(spec: dict[str, Any]) -> str:
+    return json.dumps(_short(spec), ensure_ascii=False, separators=(",", ":")).replace("</", "<\\/")
+
+
+def _short(value: Any) -> Any:
+    """What is drawn needs no more than six digits."""
+    if isinstance(value, float):
+        return float(f"{value:.6g}")
+    if isinstance(value, dict):
+        return {key: _short(each) for key, each in value.items()}
+    return [_short(each) for each in value] if isinstance(value, list) else value
+
+
+def _table(part: Table) -> str:
+    rows = _rows(part.columns, part.rows, set(part.wide), part.verdict)
+    label = part.summary or "Table"
+    rows = f'<div class="scroll" tabindex="0" role="region" aria-label="{_text(label)}">{rows}</div>'
+    return f"<details><summary>{_text(part.summary)}</summary>{rows}</details>" if part.summary else rows
+
+
+def _rows(columns: tuple[str, ...], rows: Sequence[tuple[Cell, ...]], wide: set[str], verdict: str) -> str:
+    texts = [any(isinstance(row[index], str) for row in rows) for index in range(len(columns))]
+    kinds = ["w" if name in wide else "t" if text else "" for name, text in zip(columns, texts, strict=True)]
+
+    def cell(index: int, value: Cell) -> str:
+        kind, text = kinds[index], _text(figure(value))
+        if columns[index] == verdict and isinstance(value, str):
+            kind, text = f"t {value}", f"{SIGNS[value]} {text}"
+        return f'<td class="{kind}">{text}</td>' if kind else f"<td>{text}</td>"
+
+    head = "".join(
+        f'<th scope="col" class="{"t" if kind else ""}">{_text(name)}</th>'
+        for name, kind in zip(columns, kinds, strict=True)
+    )
+    body = "".join("<tr>" + "".join(cell(index, value) for index, value in enumerate(row)) + "</tr>" for row in rows)
+    return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"

@@ -1,0 +1,178 @@
+"""The part of a report that is a paper's: its claims beside our figures, and what stands behind them."""
+
+from collections import Counter
+from typing import TYPE_CHECKING, Any
+
+from nandram.report import charts
+from nandram.report.charts import Axis
+from nandram.report.drawing import draw
+from nandram.report.page import Drawing, Figure, Heading, Section, Table, figure
+from nandram.report.run import settings_table
+
+if TYPE_CHECKING:
+    from nandram.papers import Reproduction
+    from nandram.papers.bands import BandTable
+    from nandram.papers.charts import Drawn
+    from nandram.papers.sensitivity import Effect
+    from nandram.papers.verdict import Row
+
+MOVED_LEAST = 0.0005
+"""A change of a claim by less than this part is none."""
+SYSTEMS_MAX = 3
+"""Drawings of a paper's systems."""
+_CLAIMS = ("claim", "paper", "ours", "unit", "deviation", "verdict", "when it holds, and what it rests on")
+
+
+def summary(found: "Reproduction") -> Section:
+    """Return how many claims of each paper have which verdict."""
+    section = Section("Summary", "summary")
+    rows: list[tuple[str | int, ...]] = []
+    for paper, title in found.titles.items():
+        counted = Counter(str(row.verdict) for row in found.of(paper))
+        rows.append((paper, title, len(found.of(paper)), *(counted[verdict] for verdict in found.counts)))
+    rows.append(("all", "", len(found), *found.counts.values()))
+    section.parts.append(Table(("paper", "title", "claims", *found.counts), rows, wide=("title",)))
+    section.parts.append(
+        "Held: within the tolerance that was set, or the ordering or knee is there. Calibrated: some value was fitted "
+        "to this very figure, so that agreement proves nothing. Not comparable: there is no figure of ours, or one of "
+        "another thing."
+    )
+    if found.quick:
+        left = f", and {found.left_out} of {found.points + found.left_out} runs are left out" if found.left_out else ""
+        section.parts.append(f"Quick: runs are shorter, as the experiments declare them{left}.")
+    return section
+
+
+def section(found: "Reproduction", paper: str, effects: "list[Effect]") -> Section:
+    """Return what there is to know about a paper."""
+    part = Section(f"{paper}: {found.titles[paper]}", paper, paper)
+    rows = found.of(paper)
+    counted = Counter(str(row.verdict) for row in rows)
+    part.parts.append(", ".join(f"{counted[verdict]} {verdict}" for verdict in found.counts) + ".")
+    cells = [row for row in rows if ".table" in row.id]
+    plain = [row for row in rows if row not in cells]
+    part.parts.append(_claims(paper, plain))
+    if cells:
+        held = sum(row.verdict == "held" for row in cells)
+        part.parts.append(_claims(paper, cells, f"Tables of the paper, cell by cell: {held} of {len(cells)} held"))
+    deviations = _deviations(paper, plain)
+    drawn = [_drawn(each) for each in found.charts if each.paper == paper]
+    bands = [_band(each) for each in found.bands if each.paper == paper]
+    figures = [*([deviations] if deviations else []), *drawn, *bands]
+    if figures:
+        part.parts += [Heading("Figures, drawn anew from our runs"), "Crosses are what the paper states.", *figures]
+    tornados = _tornados(effects)
+    if tornados:
+        part.parts += [
+            Heading("Which parameter moves which claim"),
+            "Each value is set lower and higher, alone, and the quick runs are made once more. Parameters that move a "
+            "claim by less than 0.05 % are left out of its chart.",
+            *tornados,
+        ]
+    manifests = found.manifests.get(paper, [])
+    if manifests:
+        part.parts.append(Heading("Systems"))
+        for manifest in list({each["system"]: each for each in reversed(manifests)}.values())[::-1][:SYSTEMS_MAX]:
+            title = f"{manifest['system']}: {_plain(manifest['settings']['title']['value'])}"
+            part.parts.append(Drawing(title, draw(manifest["settings"]), "the system file, as it was resolved"))
+        part.parts += [Heading("What the figures rest on"), settings_table(manifests)]
+    return part
+
+
+def _plain(text: str) -> str:
+    return text.strip('"')
+
+
+def _claims(paper: str, rows: "list[Row]", fold: str = "") -> Table:
+    return Table(_CLAIMS, [_claim(paper, row) for row in rows], fold, _CLAIMS[-1:], "verdict")
+
+
+def _claim(paper: str, row: "Row") -> tuple[str, ...]:
+    holds = row.unit == "holds"
+    stated = " to ".join(map(figure, row.paper)) if isinstance(row.paper, tuple) else figure(row.paper)
+    ours = "" if row.ours is None else ("holds" if row.ours else "does not") if holds else figure(row.ours)
+    test = f"{row.rests_on.test} (set by {row.rests_on.set_by})" if row.rests_on.test else ""
+    return (
+        row.id.removeprefix(f"{paper}."),
+        "holds" if holds else stated,
+        ours,
+        "" if holds else row.unit,
+        "" if row.deviation is None else f"{100 * row.deviation:+.1f} %",
+        row.verdict,
+        "; ".join(each for each in (test, row.rests_on.brief, row.rests_on.note) if each),
+    )
+
+
+def _deviations(paper: str, rows: "list[Row]") -> Figure | None:
+    """Where our figures lie beside the paper's."""
+    listed = [row for row in rows if row.deviation is not None and row.verdict != "not-comparable"]
+    if len(listed) < 2:
+        return None
+    verdicts = [
+        verdict for verdict in ("held", "missed", "calibrated") if any(row.verdict == verdict for row in listed)
+    ]
+    data = [
+        {"series": row.verdict, "name": row.id.removeprefix(f"{paper}."), "x": 100 * (row.deviation or 0)}
+        for row in listed
+    ]
+    chart = charts.dots(data, verdicts, Axis("deviation (%)"), "claim")
+    table = [(row["name"], row["x"], row["series"]) for row in data]
+    columns = ("claim", "deviation (%)", "verdict")
+    title = "Deviation of our figures from the paper's"
+    return Figure(
+        title, chart, "the runs of the experiment", columns, table, tuple(verdicts), height=40 + 18 * len(data)
+    )
+
+
+def _drawn(each: "Drawn") -> Figure:
+    series = tuple(dict.fromkeys(name for name, _, _ in each.points))
+    rows = [{"series": name, "x": x, "y": y} for name, x, y in each.points]
+    stated = [{"x": x, "y": y, "claim": claim} for x, y, claim in each.stated]
+    x, y = Axis(each.x_title, each.scale), Axis(each.y_title, zero=True)
+    chart = charts.lines(rows, list(series), x, y, stated=stated)
+    table = [*each.points, *((f"stated: {claim}", x_, y_) for x_, y_, claim in each.stated)]
+    source = f"runs of experiments/{each.paper}.toml" + ("; crosses: the paper" if stated else "")
+    return Figure(each.title, chart, source, ("series", each.x_title, each.y_title), table, series)
+
+
+def _band(band: "BandTable") -> Figure:
+    rows: list[dict[str, Any]] = []
+    for cell in band.cells:
+        name = ", ".join(f"{axis} {value}" for axis, value in cell.place.items()) or "all"
+        rows.append({"name": name, "paper": cell.paper, "median": cell.median, "low": cell.low, "high": cell.high})
+    chart = charts.spans(rows, Axis("median and range", zero=True), "place")
+    table = [(row["name"], row["paper"], row["median"], row["low"], row["high"]) for row in rows]
+    columns = ("place", "paper", "our median", "our lowest", "our highest")
+    runs = f"runs of experiments/{band.paper}.toml: {band.count} by {band.over}"
+    source = f"{runs}; bars from lowest to highest; crosses: the paper"
+    return Figure(band.title, chart, source, columns, table, height=36 + 18 * len(rows))
+
+
+def _tornados(effects: "list[Effect]") -> list[Figure]:
+    figures = []
+    for claim in dict.fromkeys(each.claim for each in effects):
+        of_it = [each for each in effects if each.claim == claim and max(map(abs, each.change)) >= MOVED_LEAST]
+        if not of_it:
+            continue
+        of_it.sort(key=lambda each: -max(map(abs, each.change)))
+        rows = [
+            {
+                "name": f"{each.parameter} ({each.basis})",
+                "low": each.change[0],
+                "high": each.change[1],
+                "less": f"{each.less[0]}: {figure(each.less[1])}",
+                "more": f"{each.more[0]}: {figure(each.more[1])}",
+            }
+            for each in of_it
+        ]
+        chart = charts.tornado(rows, "change of the figure")
+        table = [
+            (each.parameter, each.basis, each.less[0], each.less[1], each.base[0], each.base[1], *each.more)
+            for each in of_it
+        ]
+        columns = ("parameter", "basis", "less", "figure with less", "value", "figure", "more", "figure with more")
+        source = "quick runs; the upper bar with less of the parameter, the lower with more"
+        figures.append(
+            Figure(f"What moves {claim}", chart, source, columns, table, ("less", "more"), height=40 + 34 * len(rows))
+        )
+    return figures

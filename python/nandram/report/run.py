@@ -1,0 +1,232 @@
+"""The part of a report that is a run's."""
+
+import math
+from typing import TYPE_CHECKING, Any
+
+import polars as pl
+
+from nandram import frames, units
+from nandram.report import charts
+from nandram.report.charts import Axis
+from nandram.report.drawing import draw
+from nandram.report.page import Drawing, Figure, Heading, Notes, Section, Table
+from nandram.result import TITLES
+
+if TYPE_CHECKING:
+    from nandram.result import Result
+
+POINTS_MAX = 600
+"""Of a line: about as many as a chart is wide."""
+
+
+def section(result: "Result", anchor: str) -> Section:
+    """Return what there is to know about a run."""
+    manifest = result.manifest
+    found = Section(result.title, anchor)
+    found.parts.append(f"{result.inside['system']}; seed {manifest['seed']}, nandram {manifest['version']}")
+    found.parts.append(Table((*TITLES[:1], "direction", *TITLES[2:]), [tuple(row) for row in result.rows()]))
+    found.parts.append(Notes(result.notes))
+    found.parts.append(_drawing(result))
+    source = f"{result.title}, seed {manifest['seed']}"
+    for part in (
+        _latency_cdf(result, source),
+        _percentiles(result, source),
+        _throughput(result, source),
+        _channels(result, source),
+        _dies(result, source),
+        _parts(result, source),
+        _energy(result, source),
+        _wear(result, source),
+    ):
+        if part is not None:
+            found.parts.append(part)
+    found.parts.append(Heading("What it rests on"))
+    found.parts.append(settings_table([manifest]))
+    return found
+
+
+def settings_table(manifests: list[dict[str, Any]]) -> Table:
+    """Return a table of every value of systems that is no default, with what it rests on."""
+    rows: dict[tuple[str, str, str], tuple[str, ...]] = {}
+    for manifest in manifests:
+        for key, each in manifest["settings"].items():
+            if each["set_by"] == "default" or key == "title":
+                continue
+            ((basis, text),) = each.get("basis", {"set": each["set_by"]}).items()
+            rows.setdefault(
+                (manifest["system"], key, each["value"]), (manifest["system"], key, each["value"], basis, text)
+            )
+    order = {"assumed": 0, "calibrated": 1, "set": 2, "given": 3}
+    listed = sorted(rows.values(), key=lambda row: (order.get(row[3], 9), row[0]))
+    counts = ", ".join(f"{sum(row[3] == basis for row in listed)} {basis}" for basis in order)
+    columns = ("system", "key", "value", "basis", "source or reason")
+    return Table(columns, listed, f"Values that are no defaults: {counts}", ("value", "source or reason"))
+
+
+def _drawing(result: "Result") -> Drawing:
+    return Drawing("The system", draw(result.manifest["settings"]), f"{result.manifest['system']}, as it was resolved")
+
+
+def _series(frame: pl.DataFrame) -> pl.DataFrame:
+    """Add the name of a line: the direction, and the job's name where there are several."""
+    named = frame["name"].n_unique() > 1
+    parts = [pl.col("name"), pl.lit(": "), pl.col("direction")] if named else [pl.col("direction")]
+    return frame.with_columns(pl.concat_str(parts).alias("series"))
+
+
+def _latency_cdf(result: "Result", source: str) -> Figure | None:
+    counts = _series(result.latency()).group_by("series", "latency_ns", maintain_order=True).agg(pl.col("count").sum())
+    if counts.is_empty():
+        return None
+    rows: list[dict[str, Any]] = []
+    table: list[tuple[Any, ...]] = []
+    series = counts["series"].unique(maintain_order=True).to_list()
+    for name in series:
+        each = counts.filter(pl.col("series") == name).sort("latency_ns")
+        each = each.with_columns((pl.col("count").cum_sum() / pl.col("count").sum()).alias("y"))
+        lines = [(row["latency_ns"] / 1000, row["y"]) for row in each.to_dicts()]
+        lines = [(lines[0][0], 0.0), *_thinned(lines)]
+        rows += [{"series": name, "x": x, "y": y} for x, y in lines]
+        table += [(name, x, y) for x, y in lines]
+    x, y = Axis("response time (us)", "log"), Axis("fraction of requests", highest=1)
+    chart = charts.lines(rows, series, x, y, steps=True)
+    columns = ("series", "response time (us)", "fraction of requests")
+    return Figure("Response times: fraction answered within a time", chart, source, columns, table, tuple(series))
+
+
+def _thinned(lines: list[tuple[float, float]]) -> list[tuple[float, float]]:
+    """Keep what can be seen: steps of a part of the height, and the whole of the tail."""
+    kept, last = [], -1
+    for x, y in lines:
+        step = math.floor(y * POINTS_MAX)
+        if step != last or y > 1 - 1 / POINTS_MAX:
+            kept.append((x, y))
+        last = step
+    return kept if len(kept) <= 2 * POINTS_MAX else [*kept[:: len(kept) // POINTS_MAX], kept[-1]]
+
+
+def _percentiles(result: "Result", source: str) -> Figure | None:
+    wanted = (50.0, 90.0, 95.0, 99.0, 99.9, 99.99)
+    latency = _series(result.latency())
+    rows, table = [], []
+    series = latency["series"].unique(maintain_order=True).to_list()
+    for name in series:
+        each = latency.filter(pl.col("series") == name).with_columns(pl.lit("read").alias("direction"))
+        for percent in wanted:
+            us = frames.percentile(each, percent, "read") / 1000
+            rows.append({"series": name, "x": f"{percent:g} %", "y": us})
+            table.append((name, f"{percent:g} %", us))
+    if not rows:
+        return None
+    chart = charts.lines(rows, series, Axis("of the requests", "names"), Axis("answered within (us)", "log"))
+    columns = ("series", "of the requests", "answered within (us)")
+    return Figure("Percentiles of the response times", chart, source, columns, table, tuple(series))
+
+
+def _throughput(result: "Result", source: str) -> Figure | None:
+    windows = _series(result.throughput().filter(pl.col("direction").is_in(["read", "write"])))
+    windows = windows.group_by("series", "time_s", "span_s", maintain_order=True).agg(pl.col("bytes").sum())
+    if windows.is_empty():
+        return None
+    rows, table = [], []
+    series = windows["series"].unique(maintain_order=True).to_list()
+    for name in series:
+        each = windows.filter(pl.col("series") == name).sort("time_s").to_dicts()
+        lines = [(row["time_s"], row["bytes"] / row["span_s"] / 1e6) for row in each]
+        lines.append((each[-1]["time_s"] + each[-1]["span_s"], lines[-1][1]))
+        rows += [{"series": name, "x": x, "y": y} for x, y in lines]
+        table += [(name, x, y) for x, y in lines]
+    cut = result.warm_up_s
+    note = f"; the first {units.duration(cut * 1e9)} are warm-up, and not in the statistics" if cut else ""
+    chart = charts.lines(rows, series, Axis("simulated time (s)"), Axis("throughput (MB/s)", zero=True), steps=True)
+    columns = ("series", "simulated time (s)", "throughput (MB/s)")
+    return Figure("Throughput over time", chart, source + note, columns, table, tuple(series))
+
+
+def _highest(values: list[float]) -> float:
+    """The end of a scale of utilisation: a round part of one."""
+    return next(most for most in (0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0) if most == 1 or max(values) <= most)
+
+
+def _dies(result: "Result", source: str) -> Figure | None:
+    dies = result.dies()
+    if dies.is_empty():
+        return None
+    place = pl.int_range(pl.len()).over("channel").alias("place")
+    busy = pl.sum_horizontal("read_busy", "program_busy", "erase_busy").alias("busy")
+    listed = dies.with_columns(place, busy).to_dicts()
+    rows = [
+        {"x": row["place"], "y": row["channel"], "value": row["busy"], "text": f"{100 * row['busy']:.1f} %"}
+        for row in listed
+    ]
+    highest = _highest([row["value"] for row in rows])
+    chart = charts.heat_map(rows, "die of the channel", "channel", "part of the time that the array is busy", highest)
+    names = ("reads", "programs", "erases", "retries", "suspensions")
+    columns = ("channel", "die", "busy (part of the run)", "reading", "programming", "erasing", "holding data", *names)
+    table = [
+        tuple(
+            row[name]
+            for name in ("channel", "place", "busy", "read_busy", "program_busy", "erase_busy", "holding", *names)
+        )
+        for row in listed
+    ]
+    height = max(90, 60 + 24 * dies["channel"].n_unique())
+    return Figure("Utilisation of the dies", chart, source, columns, table, height=height)
+
+
+def _busy(result: "Result") -> list[tuple[str, float]]:
+    return [(name, float(part)) for name, part in result.inside.get("busy", {}).items()]
+
+
+def _channels(result: "Result", source: str) -> Figure | None:
+    found = [(name, part) for name, part in _busy(result) if name.startswith("flash channel")]
+    if not found:
+        return None
+    rows = [
+        {"x": name.rsplit(" ", 1)[1], "y": "channel", "value": part, "text": f"{100 * part:.1f} %"}
+        for name, part in found
+    ]
+    highest = _highest([part for _, part in found])
+    chart = charts.heat_map(rows, "flash channel", "", "part of the time that the channel is busy", highest)
+    table = [(name, part) for name, part in found]
+    return Figure("Utilisation of the channels", chart, source, ("channel", "busy (part of the run)"), table, height=70)
+
+
+def _parts(result: "Result", source: str) -> Figure | None:
+    found = [(name, part) for name, part in _busy(result) if part > 0 and not name.startswith("flash channel")]
+    if not found:
+        return None
+    rows = [{"series": "busy", "name": name, "value": part} for name, part in found]
+    chart = charts.bars(rows, ["busy"], Axis("part of the time that it is busy"), Axis("part"))
+    height = 40 + 20 * len(rows)
+    columns = ("part", "busy (part of the run)")
+    return Figure("Utilisation of host, link and controller", chart, source, columns, found, height=height)
+
+
+def _energy(result: "Result", source: str) -> Figure | None:
+    energy = {name: joules for name, joules in result.inside.get("energy_j", {}).items() if name != "total"}
+    energy = {name: joules for name, joules in energy.items() if isinstance(joules, int | float) and joules > 0}
+    if not energy:
+        return None
+    rows = [{"series": "energy", "name": name.replace("_", " "), "value": 1000 * j} for name, j in energy.items()]
+    chart = charts.bars(rows, ["energy"], Axis("energy (mJ)"), Axis("by"))
+    table = [(row["name"], row["value"]) for row in rows]
+    title = f"Energy by part: {result.energy_j:.4g} J in all"
+    return Figure(title, chart, source, ("by", "energy (mJ)"), table, height=40 + 26 * len(rows))
+
+
+def _wear(result: "Result", source: str) -> Figure | None:
+    dies = result.dies()
+    if dies.is_empty() or "programs" not in dies.columns:
+        return None
+    rows, table = [], []
+    for row in dies.to_dicts():
+        rows += [{"series": name, "x": row["die"], "y": row[name]} for name in ("programs", "erases")]
+        table.append((row["die"], row["programs"], row["erases"]))
+    ftl = result.inside.get("ftl") or {}
+    blocks = ftl.get("erases_per_block")
+    per_block = f"; erases a block from {blocks['min']} to {blocks['max']}, mean {blocks['mean']:.4g}" if blocks else ""
+    series = ["programs", "erases"]
+    chart = charts.lines(rows, series, Axis("die"), Axis("times", zero=True))
+    columns = ("die", "programs", "erases")
+    return Figure("Wear by die: programs and erases", chart, source + per_block, columns, table, tuple(series))

@@ -1,0 +1,5 @@
+"""The paper of our own is that of `papers`."""
+
+from papers.conftest import tiny
+
+__all__ = ["tiny"]

@@ -1,0 +1,159 @@
+"""Reports: one file, no network, every chart with title, axes and source."""
+
+from pathlib import Path
+
+import pytest
+
+import nandram
+from nandram.papers import library
+from nandram.papers.sensitivity import sensitivity
+from nandram.report.drawing import draw
+from nandram.report.page import Figure, Section, Table, render
+from report.pages import Page, axes, values
+
+MORE = """
+[charts.depth]
+title = "Figure 1: reads by requests outstanding"
+x = "depth"
+x_title = "requests outstanding"
+y_title = "IOPS"
+scale = "log"
+ours = { reads = "reads.read_iops" }
+stated = { "tiny.depth.knee" = 2 }
+
+[sensitivity]
+claims = ["tiny.read_us", "gain_of_eight"]
+by = 0.2
+parameters = ["flash.read", "flash.erase"]
+values = { "flash.channels" = [1, 4] }
+
+[claims]
+"""
+
+
+@pytest.fixture
+def charted(tiny: Path) -> Path:
+    """Return an experiment with a chart and a sensitivity."""
+    text = tiny.read_text().replace("\n[claims]\n", MORE, 1)
+    tiny.write_text(text.replace("\n[tests]\n", '\ngain_of_eight = "gain(depth=8)"\n\n[tests]\n', 1))
+    return tiny
+
+
+@pytest.fixture
+def page(charted: Path, result: nandram.Result) -> Page:
+    result.save("out")
+    nandram.write_report(str(charted), "out", output="report.html", quick=True)
+    return Page(Path("report.html").read_text())
+
+
+def test_it_needs_no_network_and_is_small(page: Page) -> None:
+    assert page.asked == []
+    assert page.open == []
+    assert Path("report.html").stat().st_size < 6e6
+
+
+def test_every_chart_has_title_axes_and_source(page: Page) -> None:
+    assert len(page.figures) >= 12
+    for each in page.figures:
+        assert each["title"]
+        assert "Source: " in each["text"]
+        assert each["spec"]["width"] == "container"
+        assert axes(each["spec"]).keys() >= {"x"}, each["title"]
+    titles = [each["title"] for each in page.figures]
+    for title in (
+        "Figure 1: reads by requests outstanding",
+        "What moves tiny.read_us",
+        "Response times: fraction answered within a time",
+        "Throughput over time",
+        "Utilisation of the dies",
+        "Wear by die: programs and erases",
+    ):
+        assert title in titles
+
+
+def test_what_the_paper_states_is_marked(page: Page) -> None:
+    [chart] = [each for each in page.figures if each["title"].startswith("Figure 1")]
+    crosses = values(chart["spec"], chart["spec"]["layer"][-1])
+    assert crosses == [{"x": 2, "y": 2, "claim": "tiny.depth.knee"}]
+    assert "stated: tiny.depth.knee" in chart["text"]
+
+
+def test_every_claim_is_there(page: Page, charted: Path) -> None:
+    text = Path("report.html").read_text()
+    for row in nandram.reproduce(str(charted), quick=True):
+        assert f'<td class="t">{row.id.removeprefix("tiny.")}</td>' in text
+
+
+def test_the_parameter_that_matters_moves_its_claim(charted: Path) -> None:
+    effects = {(each.claim, each.parameter): each for each in sensitivity(library.load(str(charted), quick=True))}
+    assert len(effects) == 2 * 3
+    read, erase = effects["tiny.read_us", "flash.read"], effects["tiny.read_us", "flash.erase"]
+    assert (read.less[0], read.base[0], read.more[0]) == ("40us", "50us", "60us")
+    # A read waits for the array and for little else.
+    assert read.change[0] == pytest.approx(-0.15, abs=0.05)
+    assert read.change[1] == pytest.approx(0.15, abs=0.05)
+    assert erase.change == (0, 0)
+    assert read.basis == "calibrated"
+    assert effects["gain_of_eight", "flash.channels"].more[1] > effects["gain_of_eight", "flash.channels"].base[1]
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ('x = "depth"', 'x = "deph"'),
+        ('ours = { reads = "reads.read_iops" }', "ours = {}"),
+        ('ours = { reads = "reads.read_iops" }', 'ours = { reads = "one.read_us" }'),
+        ('ours = { reads = "reads.read_iops" }', 'ours = { reads = "reads.raed_iops" }'),
+        ('"tiny.depth.knee" = 2 }', '"tiny.depth.kneee" = 2 }'),
+        ('scale = "log"', 'scale = "lgo"'),
+        ('claims = ["tiny.read_us", ', 'claims = ["tiny.raed_us", '),
+        ("by = 0.2", "by = 2"),
+        ('"flash.erase"]', '"flash.ersae"]'),
+        ('"flash.erase"]', '"flash.cell"]'),
+        ('"flash.channels" = [1, 4]', '"flash.channels" = [1]'),
+    ],
+)
+def test_a_mistake_is_one_line(charted: Path, old: str, new: str) -> None:
+    text = charted.read_text()
+    assert old in text
+    charted.write_text(text.replace(old, new, 1))
+    with pytest.raises(nandram.UserError, match=r"^tiny.toml: .*(found|expected).*$"):
+        nandram.write_report(str(charted), output="report.html", quick=True)
+    assert not Path("report.html").exists()
+
+
+def test_a_folder_without_a_result(tmp_path: Path) -> None:
+    with pytest.raises(nandram.UserError, match="holds no result"):
+        nandram.write_report(tmp_path, output=tmp_path / "report.html")
+
+
+def test_texts_are_texts() -> None:
+    nasty = "</script><script>alert(1)</script>"
+    text = render(nasty, nasty, [Section(nasty, "a", parts=[nasty, Table((nasty,), [(nasty,)])])])
+    assert "<script>alert" not in text
+    assert Page(text).open == []
+
+
+def test_a_chart_s_data_cannot_end_its_script() -> None:
+    from nandram.report import charts
+
+    rows = [{"series": "</script><b>", "x": 1.0, "y": 2.0}]
+    chart = charts.lines(rows, ["</script><b>"], charts.Axis("x (s)"), charts.Axis("y (s)"))
+    figure = Figure("a", chart, "b", ("x",), [(1.0,)])
+    [found] = Page(render("a", "b", [Section("c", "c", parts=[figure])])).figures
+    assert values(found["spec"], found["spec"]["layer"][0]) == rows
+
+
+def test_a_drawing_of_every_preset() -> None:
+    import json
+    from xml.etree import ElementTree
+
+    from nandram import _core
+
+    for name in nandram.systems():
+        settings = json.loads(_core.settings(name, []))
+        root = ElementTree.fromstring(draw(settings))
+        words = " ".join(text.text or "" for text in root.iter("text"))
+        assert "Controller" in words
+        if "flash.read" in settings:
+            assert settings["flash.read"]["value"].strip('"[').split('"')[0] in words
