@@ -2,7 +2,7 @@
 //! passes through.
 
 use media::{Op, Request, Status, Tag};
-use sim::{Schedule, Time, Track};
+use sim::{Dense, Schedule, Time, Track};
 
 use crate::pool::Pool;
 use crate::{Config, DECODED, ENDED, Event, Firmware};
@@ -49,7 +49,7 @@ struct Dram {
 /// Commands, processors and memory of a controller.
 #[derive(Clone, Debug)]
 pub(crate) struct Engine {
-    commands: Vec<Command>,
+    commands: Dense<Command>,
     firmware: Pool,
     costs: Firmware,
     /// Decoding a command, by its kind.
@@ -73,7 +73,8 @@ impl Engine {
             state: State::Free,
         };
         Engine {
-            commands: vec![command; commands as usize],
+            // SAFETY: tags are those that were handed out, from a chain of all; a number from elsewhere goes through `index`.
+            commands: unsafe { Dense::new(vec![command; commands as usize]) },
             firmware: Pool::new(config.firmware.cores),
             costs: config.firmware,
             decode: [Op::Read, Op::Write, Op::Trim, Op::Flush].map(|op| config.firmware.decode(op)),

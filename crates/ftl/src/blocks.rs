@@ -2,6 +2,8 @@
 
 use std::collections::BTreeMap;
 
+use sim::Dense;
+
 use crate::layout::Layout;
 
 /// What a block is being used for.
@@ -29,23 +31,30 @@ const NOT_COLLECTABLE: u32 = 1 << 31;
 
 /// The blocks of a drive.
 pub struct Blocks {
-    rank: Vec<u32>,
-    usage: Vec<Use>,
-    erases: Vec<u32>,
+    rank: Dense<u32>,
+    usage: Dense<Use>,
+    erases: Dense<u32>,
     /// Reads under way, and copies that were read and not issued; a block is erased only without any.
-    pins: Vec<u32>,
+    pins: Dense<u32>,
     /// Sequence number when it was closed: its age.
-    closed: Vec<u64>,
+    closed: Dense<u64>,
     /// Programs, then erases, under way.
-    busy: Vec<u32>,
+    busy: Dense<u32>,
     /// Generation of the journal that must be durable before it is erased.
-    trimmed: Vec<u32>,
+    trimmed: Dense<u32>,
     /// A bit a unit: this is where its logical unit is.
-    valid: Vec<u64>,
+    valid: Dense<u64>,
     /// Planes that may not be used, a mask for each position that has some.
     holes: BTreeMap<(u32, u32), u16>,
     /// A program in it failed: empty it, then retire what failed.
     failing: BTreeMap<(u32, u32), u16>,
+}
+
+/// A table with an entry for each of so many.
+fn of_each<T: Clone>(length: usize, entry: T) -> Dense<T> {
+    // SAFETY: blocks, and units within them, are numbered by the layout: what it is given comes from the map, whose entries are
+    // its own numbers, or from the commands of the host, which are checked.
+    unsafe { Dense::new(vec![entry; length]) }
 }
 
 impl Blocks {
@@ -54,14 +63,14 @@ impl Blocks {
         let n = layout.all_blocks() as usize;
         let units = u64::from(layout.all_blocks()) * u64::from(layout.block_units);
         Blocks {
-            rank: vec![NOT_COLLECTABLE; n],
-            usage: vec![Use::Free; n],
-            erases: vec![0; n],
-            pins: vec![0; n],
-            closed: vec![0; n],
-            busy: vec![0; n],
-            trimmed: vec![0; n],
-            valid: vec![0; units.div_ceil(64) as usize],
+            rank: of_each(n, NOT_COLLECTABLE),
+            usage: of_each(n, Use::Free),
+            erases: of_each(n, 0),
+            pins: of_each(n, 0),
+            closed: of_each(n, 0),
+            busy: of_each(n, 0),
+            trimmed: of_each(n, 0),
+            valid: of_each(units.div_ceil(64) as usize, 0),
             holes: BTreeMap::new(),
             failing: BTreeMap::new(),
         }
@@ -148,7 +157,7 @@ impl Blocks {
     /// The ranks of the blocks of a lane: valid units, and above 2^31 what may not be collected.
     pub fn ranks(&self, layout: &Layout, lane: u32) -> &[u32] {
         let from = (lane * layout.blocks) as usize;
-        &self.rank[from..from + layout.blocks as usize]
+        self.rank.part(from, layout.blocks as usize)
     }
 
     /// True if this entry of [`ranks`](Self::ranks) may be collected.

@@ -1,5 +1,7 @@
 //! The RAM that data passes through: one slot a mapping unit, in one array, in intrusive lists.
 
+use sim::Dense;
+
 use crate::location::Location;
 
 /// No slot.
@@ -77,7 +79,7 @@ impl List {
 
 /// All slots.
 pub struct Slots {
-    slots: Vec<Slot>,
+    slots: Dense<Slot>,
     free: u32,
 }
 
@@ -113,7 +115,9 @@ impl Slots {
             previous: NIL,
             next: if i + 1 < count { i + 1 } else { NIL },
         };
-        Slots { slots: (0..count).map(slot).collect(), free: if count > 0 { 0 } else { NIL } }
+        // SAFETY: slots are numbered by those that were taken, from the list of the free; an end of a list is no number.
+        let slots = unsafe { Dense::new((0..count).map(slot).collect()) };
+        Slots { slots, free: if count > 0 { 0 } else { NIL } }
     }
 
     /// How many there are.

@@ -1,6 +1,7 @@
 //! Host commands and flash operations under way, in dense tables.
 
 use media::{Class, Op, OpId, Request, SECTOR, Status, Tag};
+use sim::Dense;
 
 use crate::buffer::NIL;
 
@@ -184,10 +185,10 @@ impl Operation {
 
 /// Flash operations by [`OpId`].
 pub struct Operations {
-    all: Vec<Operation>,
+    all: Dense<Operation>,
     free: u32,
     /// Slots of each program, `program_units` an operation.
-    slots: Vec<u32>,
+    slots: Dense<u32>,
     stride: usize,
     active: u32,
 }
@@ -195,7 +196,10 @@ pub struct Operations {
 impl Operations {
     /// None under way; a program has up to `program_units` slots.
     pub fn new(program_units: u32) -> Operations {
-        Operations { all: Vec::new(), free: NIL, slots: Vec::new(), stride: program_units as usize, active: 0 }
+        // SAFETY (of both): operations are numbered by those that were started, each with its stride of slots; the flash says
+        // of those that ended.
+        let (all, slots) = unsafe { (Dense::new(Vec::new()), Dense::new(Vec::new())) };
+        Operations { all, free: NIL, slots, stride: program_units as usize, active: 0 }
     }
 
     /// Starts an operation.
@@ -229,7 +233,7 @@ impl Operations {
     #[cold]
     fn grow(&mut self, operation: Operation) -> OpId {
         self.all.push(operation);
-        self.slots.resize(self.all.len() * self.stride, NIL);
+        self.slots.grow(self.all.len() * self.stride, NIL);
         OpId(self.all.len() as u32 - 1)
     }
 
@@ -282,7 +286,7 @@ impl Operations {
     /// Slots of the program `id`: one a unit, [`NIL`] where there is padding.
     #[inline]
     pub fn slots(&self, id: OpId) -> &[u32] {
-        &self.slots[id.0 as usize * self.stride..][..self.stride]
+        self.slots.part(id.0 as usize * self.stride, self.stride)
     }
 
     /// The `i`th of them.
@@ -322,7 +326,7 @@ impl Operations {
     /// The same, to be set.
     #[inline]
     pub fn slots_mut(&mut self, id: OpId) -> &mut [u32] {
-        &mut self.slots[id.0 as usize * self.stride..][..self.stride]
+        self.slots.part_mut(id.0 as usize * self.stride, self.stride)
     }
 
     /// How many are under way.

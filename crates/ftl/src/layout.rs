@@ -9,6 +9,8 @@ use std::num::NonZeroU32;
 
 use media::{BlockAddr, PageAddr, PlaneMask};
 
+use sim::Dense;
+
 use crate::config::{Axis, Config, Group};
 
 /// One or more planes of a die that are programmed together.
@@ -20,7 +22,7 @@ struct Position {
 
 /// The folding of one configuration.
 pub struct Layout {
-    positions: Vec<Position>,
+    positions: Dense<Position>,
     /// Lanes.
     pub lanes: u32,
     /// Blocks a lane.
@@ -74,7 +76,8 @@ impl Layout {
         let block_units = block_programs * program_units;
         Layout {
             lanes: positions.len() as u32 / per_row,
-            positions,
+            // SAFETY: asked for are positions of the lanes and blocks that are counted here.
+            positions: unsafe { Dense::new(positions) },
             blocks: g.blocks,
             pages: g.pages,
             per_row,

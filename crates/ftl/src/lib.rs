@@ -42,7 +42,7 @@ mod write_out;
 use std::collections::{BTreeSet, VecDeque};
 
 use media::{Action, Flash, Move, Op, OpId, ReadOp, Request, Status, Tag};
-use sim::{Rng, Streams, Time};
+use sim::{Dense, Rng, Streams, Time};
 
 use blocks::Blocks;
 use buffer::{List, NIL, Slots};
@@ -127,7 +127,7 @@ pub struct Ftl {
     operations: Operations,
     pieces: Pieces,
     sequence: Sequence,
-    lanes: Vec<Lane>,
+    lanes: Dense<Lane>,
     next_lane: u32,
     /// Lanes that opened a block and may be short of free ones.
     short_lanes: Vec<u32>,
@@ -228,7 +228,8 @@ impl Ftl {
             operations: Operations::new(layout.program_units),
             pieces: Pieces::new(),
             sequence: Sequence::after(0),
-            lanes: (0..layout.lanes).map(|_| Lane::new(quota)).collect(),
+            // SAFETY: lanes are numbered by the layout, and kept with their operations.
+            lanes: unsafe { Dense::new((0..layout.lanes).map(|_| Lane::new(quota)).collect()) },
             next_lane: 0,
             short_lanes: Vec::new(),
             host_stalled: false,

@@ -1,5 +1,7 @@
 //! Programs under way, in the order they were issued.
 
+use sim::Dense;
+
 /// Numbers programs and knows the oldest that is not durable yet.
 ///
 /// A block whose last valid unit was superseded by a program under way must not be erased before that program is
@@ -7,15 +9,21 @@
 pub struct Sequence {
     /// A bit for each program from `oldest` on: it is under way. A ring of words, a power of two of them; the bits of
     /// all other numbers are zero.
-    window: Vec<u64>,
+    window: Dense<u64>,
     oldest: u64,
     next: u64,
+}
+
+/// So many words without a bit.
+fn words(count: usize) -> Dense<u64> {
+    // SAFETY: the window is indexed modulo its length, a power of two.
+    unsafe { Dense::new(vec![0; count]) }
 }
 
 impl Sequence {
     /// Continues after `last`.
     pub fn after(last: u64) -> Sequence {
-        Sequence { window: vec![0; 16], oldest: last + 1, next: last + 1 }
+        Sequence { window: words(16), oldest: last + 1, next: last + 1 }
     }
 
     /// Where the bit of a program is: word and bit.
@@ -39,7 +47,7 @@ impl Sequence {
 
     #[cold]
     fn widen(&mut self) {
-        let mut wider = vec![0; 2 * self.window.len()];
+        let mut wider = words(2 * self.window.len());
         for word in self.oldest / 64..self.next.div_ceil(64) {
             wider[word as usize & (2 * self.window.len() - 1)] = self.window[word as usize & (self.window.len() - 1)];
         }

@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use sim::{Schedule, Time, Track};
+use sim::{Dense, Schedule, Time, Track};
 
 /// A stretch of a core's time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -132,7 +132,7 @@ impl Core {
 /// The cores of a host.
 #[derive(Clone, Debug)]
 pub struct Cores {
-    cores: Vec<Core>,
+    cores: Dense<Core>,
     /// Cores poll when they have nothing else to do.
     polling: bool,
 }
@@ -144,7 +144,8 @@ impl Cores {
     /// If there are none, or more than 65,535.
     pub fn new(count: u32, polling: bool) -> Cores {
         assert!((1..=65_535).contains(&count), "{count} cores, expected 1 to 65535");
-        Cores { cores: vec![Core::default(); count as usize], polling }
+        // SAFETY: cores are numbered by `of`, and kept with what was submitted on them.
+        Cores { cores: unsafe { Dense::new(vec![Core::default(); count as usize]) }, polling }
     }
 
     /// How many.

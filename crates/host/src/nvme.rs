@@ -2,7 +2,7 @@
 //! for each place in a queue, an interrupt vector for each queue pair.
 
 use media::{Op, Request, Status};
-use sim::{Schedule, Time};
+use sim::{Dense, Schedule, Time};
 
 use crate::cores::Cores;
 use crate::requests::{NOBODY, Requests, Waiting};
@@ -91,7 +91,7 @@ struct Pair {
     /// The first of the places that hold no command, which are chained.
     free: u16,
     waiting: Waiting,
-    commands: Vec<Command>,
+    commands: Dense<Command>,
     /// The submission queue: command numbers; and its tail.
     sq: Vec<u16>,
     sq_tail: u16,
@@ -109,7 +109,7 @@ struct Pair {
 pub struct Nvme {
     cores: Cores,
     requests: Requests,
-    pairs: Vec<Pair>,
+    pairs: Dense<Pair>,
     /// There are fewer queue pairs than cores.
     shared: bool,
     depth: u16,
@@ -164,7 +164,8 @@ impl Pair {
         Pair {
             free: 0,
             waiting: NOBODY,
-            commands: (0..=last).map(command).collect(),
+            // SAFETY: command numbers are those that were handed out, from the chain of free places.
+            commands: unsafe { Dense::new((0..=last).map(command).collect()) },
             sq: vec![0; depth as usize],
             sq_tail: 0,
             cq: vec![Place { entry, visible: Time::ZERO }; depth as usize],
@@ -235,7 +236,10 @@ impl Nvme {
             cores: Cores::new(cores, polling),
             requests: Requests::new(config.max_transfer),
             // Those beyond the cores have no user.
-            pairs: (0..pairs.min(cores)).map(|pair| Pair::new(depth as u16, (pair % cores) as u16)).collect(),
+            // SAFETY: `submit` numbers them, a core or modulo their number; that number comes back with each command.
+            pairs: unsafe {
+                Dense::new((0..pairs.min(cores)).map(|pair| Pair::new(depth as u16, (pair % cores) as u16)).collect())
+            },
             shared: pairs < cores,
             depth: depth as u16,
             submit: config.submit,

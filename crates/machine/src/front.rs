@@ -457,6 +457,8 @@ struct Part<'a, S> {
 }
 
 impl<S: Schedule<Event>> Schedule<device::Event> for Part<'_, S> {
+    const WATCHED: bool = S::WATCHED;
+
     #[inline(always)]
     fn at(&mut self, lane: Lane, when: Time, event: device::Event) {
         self.s.at(lane, when, Event::Device(event));
@@ -472,6 +474,8 @@ impl<S: Schedule<Event>> Schedule<device::Event> for Part<'_, S> {
 }
 
 impl<S: Schedule<Event>> Schedule<host::Event> for Part<'_, S> {
+    const WATCHED: bool = S::WATCHED;
+
     #[inline(always)]
     fn at(&mut self, lane: Lane, when: Time, event: host::Event) {
         self.s.at(Lane(HOST_LANE + lane.0), when, Event::Host(event));

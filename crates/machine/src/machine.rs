@@ -66,8 +66,8 @@ pub struct Machine {
 /// The queue and the timeline: what the parts see of the world.
 struct World {
     queue: EventQueue<Event>,
-    /// Events handled so far; and until when they are to be.
-    events: u64,
+    /// What the queue's count of events is to be corrected by; and until when events are to be handled.
+    uncounted: u64,
     until: Time,
     timeline: Option<Box<Timeline>>,
     nand_tracks: u32,
@@ -97,17 +97,15 @@ struct FrontView<'a, const SPANS: bool>(&'a mut World);
 struct NandView<'a, const SPANS: bool>(&'a mut World);
 
 impl<const SPANS: bool> Schedule<front::Event> for FrontView<'_, SPANS> {
+    const WATCHED: bool = SPANS;
+
     #[inline(always)]
     fn at(&mut self, lane: Lane, when: Time, event: front::Event) {
         self.0.queue.push(lane, when, event.into());
     }
     #[inline(always)]
     fn skip_to(&mut self, when: Time) -> bool {
-        if when > self.0.until || !self.0.queue.skip_to(when) {
-            return false;
-        }
-        self.0.events += 1;
-        true
+        when <= self.0.until && self.0.queue.skip_to(when)
     }
     #[inline(always)]
     fn span(&mut self, track: Track, name: &'static str, from: Time, to: Time) {
@@ -118,6 +116,8 @@ impl<const SPANS: bool> Schedule<front::Event> for FrontView<'_, SPANS> {
 }
 
 impl<const SPANS: bool> Schedule<nand::Event> for NandView<'_, SPANS> {
+    const WATCHED: bool = SPANS;
+
     #[inline(always)]
     fn at(&mut self, lane: Lane, when: Time, event: nand::Event) {
         self.0.queue.push(Lane(NAND_LANES + lane.0), when, event.into());
@@ -137,7 +137,7 @@ impl Machine {
         let mut machine = Machine {
             world: World {
                 queue: EventQueue::new(TIMER.0 as usize + 1),
-                events: 0,
+                uncounted: 0,
                 until: Time::ZERO,
                 timeline: None,
                 nand_tracks: front.tracks().len() as u32,
@@ -189,7 +189,12 @@ impl Machine {
 
     /// Events handled so far.
     pub fn events(&self) -> u64 {
-        self.world.events
+        self.world.queue.come().wrapping_sub(self.world.uncounted)
+    }
+
+    /// So many events were handled so far: what else came out of the queue was not.
+    fn handled(&mut self, events: u64) {
+        self.world.uncounted = self.world.queue.come().wrapping_sub(events);
     }
 
     /// The translation layer.
@@ -282,7 +287,6 @@ impl Machine {
         debug_assert!(others.is_empty(), "requests that have ended and are not taken");
         self.world.until = until;
         while let Some((now, event)) = self.world.queue.pop_until(until) {
-            self.world.events += 1;
             // What every read has, each by itself, so that what handles it knows which it is.
             match event.kind {
                 Kind::Array => {

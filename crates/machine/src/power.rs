@@ -32,10 +32,11 @@ impl Machine {
     /// # Errors
     /// If `parts` are not those that the machine was made of.
     pub fn power_cut(&mut self, parts: &Parts, streams: &Streams) -> Result<PowerCut, ConfigError> {
-        let cut = self.now();
+        let (cut, events) = (self.now(), self.events());
         let complete = !parts.ftl.buffers.protected || self.write_out();
         let now = self.now();
         self.forget_events();
+        self.handled(events);
         self.front.power_cut(now);
         self.nand.power_cut(now);
         self.out.actions.clear();

@@ -4,7 +4,7 @@
 //! pairs when they run out.
 
 use media::{Op, Status};
-use sim::{Compact, Histogram, Time};
+use sim::{Compact, Dense, Histogram, Time};
 
 /// Windows kept; when all are used, pairs are merged and each is twice as long.
 const WINDOWS: usize = 64;
@@ -171,7 +171,7 @@ pub struct Point {
 /// A run's recorder.
 pub struct Recorder {
     /// By job, and then by direction.
-    series: Vec<Series>,
+    series: Dense<Series>,
     /// How each job's first request that ended badly ended.
     first_errors: Vec<Option<Status>>,
     window: Time,
@@ -184,7 +184,8 @@ impl Recorder {
     /// A recorder for `jobs` jobs.
     pub fn new(jobs: usize) -> Recorder {
         Recorder {
-            series: vec![Series { first: Time::MAX, ..Series::default() }; jobs * DIRECTIONS],
+            // SAFETY: jobs are those of the player, the same that they were counted for.
+            series: unsafe { Dense::new(vec![Series { first: Time::MAX, ..Series::default() }; jobs * DIRECTIONS]) },
             first_errors: vec![None; jobs],
             window: FIRST_WINDOW,
             index: 0,
@@ -317,7 +318,7 @@ impl Recorder {
 
     /// Time from `job`'s first request to its last end, what lies before `from` left out.
     pub fn runtime(&self, job: usize, from: Time) -> Time {
-        let series = &self.series[job * DIRECTIONS..][..DIRECTIONS];
+        let series = self.series.part(job * DIRECTIONS, DIRECTIONS);
         let first = series.iter().map(|s| s.first).min().expect("a job has directions");
         let last = series.iter().map(|s| s.last).max().expect("a job has directions");
         last.saturating_sub(first.max(from))

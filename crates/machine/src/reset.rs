@@ -29,8 +29,9 @@ impl Machine {
     /// will not be completed; the flash goes on, and what is in the controller's own memory stays. The driver returns the
     /// Host Memory Buffer as it was (`keep`), or what was in it is lost.
     pub fn reset_controller(&mut self, keep: bool) -> HostMemoryLoss {
-        let now = self.now();
+        let (now, events) = (self.now(), self.events());
         self.forget_all_but_flash(now);
+        self.handled(events);
         let (_, kept) = self.front.reset(now, keep);
         self.out.actions.clear();
         self.out.moves.clear();

@@ -1,6 +1,6 @@
 //! A channel: one bus, and the dies that wait for it.
 
-use sim::Time;
+use sim::{Dense, Time};
 
 use crate::config::Scheduling;
 use crate::die::Die;
@@ -94,7 +94,7 @@ impl Channel {
 
     /// Appends `die` to a list, if it is not there.
     #[inline]
-    pub(crate) fn enlist(&mut self, dies: &mut [Die], die: u32, list: usize) {
+    pub(crate) fn enlist(&mut self, dies: &mut Dense<Die>, die: u32, list: usize) {
         let d = &mut dies[die as usize];
         if d.listed & 1 << list != 0 {
             return;
@@ -116,7 +116,7 @@ impl Channel {
     /// # Panics
     /// If none waits.
     #[inline]
-    pub(crate) fn next(&mut self, dies: &mut [Die], scheduling: &Scheduling) -> (usize, u32) {
+    pub(crate) fn next(&mut self, dies: &mut Dense<Die>, scheduling: &Scheduling) -> (usize, u32) {
         let [commands, reads, others] = self.lists.map(|l| l.head != NONE);
         let list = if commands && (scheduling.commands_first || !(reads || others)) {
             COMMANDS

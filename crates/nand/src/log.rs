@@ -1,8 +1,9 @@
 //! A log of everything that dies and channels did, for whoever checks that they did no two things at once.
 
 use media::OpId;
-use sim::Time;
+use sim::{Schedule, Time};
 
+use crate::nand::Event;
 use crate::op::{Kind, Op};
 
 /// A step of an operation.
@@ -51,9 +52,11 @@ impl Log {
         std::mem::take(&mut self.entries)
     }
 
+    /// Notes a step, where the world `S` is watched.
     #[inline(always)]
-    pub(crate) fn note(&mut self, id: u32, op: &Op, step: Step, from: Time, to: Time) {
-        if self.kept {
+    pub(crate) fn note<S: Schedule<Event>>(&mut self, id: u32, op: &Op, step: Step, from: Time, to: Time) {
+        debug_assert!(S::WATCHED || !self.kept, "a log is kept of what nobody watches");
+        if S::WATCHED && self.kept {
             self.push(LogEntry { id: OpId(id), kind: op.kind, step, die: op.die, from, to });
         }
     }

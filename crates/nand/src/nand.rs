@@ -8,7 +8,7 @@
 //! Without cache reads a die holds its register until the data have left it, and starts nothing before.
 
 use media::{EraseOp, OpId, PageAddr, ProgramOp, ReadOp};
-use sim::{Energy, Schedule, Streams, Time};
+use sim::{Dense, Energy, Schedule, Streams, Time};
 
 use crate::channel::Channel;
 use crate::config::Config;
@@ -58,8 +58,8 @@ pub(crate) mod lane {
 pub struct Nand {
     pub(crate) tables: Tables,
     pub(crate) ops: Ops,
-    pub(crate) dies: Vec<Die>,
-    pub(crate) channels: Vec<Channel>,
+    pub(crate) dies: Dense<Die>,
+    pub(crate) channels: Dense<Channel>,
     pub(crate) store: Store,
     pub(crate) hazards: Hazards,
     pub(crate) log: Log,
@@ -104,9 +104,11 @@ impl Nand {
         let g = &config.geometry;
         Nand {
             tables: Tables::new(config),
-            ops: Ops::default(),
-            dies: (0..g.all_dies()).map(|die| Die::new(g.channel_of(die as u16))).collect(),
-            channels: vec![Channel::new(); g.channels as usize],
+            ops: Ops::new(),
+            // SAFETY (of both): the die of an address is checked; a die knows its channel, and events and lists of channels
+            // have the numbers of such.
+            dies: unsafe { Dense::new((0..g.all_dies()).map(|die| Die::new(g.channel_of(die as u16))).collect()) },
+            channels: unsafe { Dense::new(vec![Channel::new(); g.channels as usize]) },
             hazards: Hazards::new(config, streams, &store),
             store,
             log: Log::default(),
@@ -206,7 +208,7 @@ impl Nand {
     /// Asserts that there are such planes and such a block; returns how many planes.
     #[inline(always)]
     fn check(&self, page: PageAddr) -> u64 {
-        if !self.tables.has(page) {
+        if !self.tables.has(page) || page.die as usize >= self.dies.len() {
             self.refuse(page, 0);
         }
         let mask = page.planes.0;

@@ -1,6 +1,7 @@
 //! Operations under way, by their id, and the queues they wait in: linked through the operations themselves.
 
 use media::{OpId, PageAddr, PlaneMask, Status};
+use sim::Dense;
 
 /// No operation, no die.
 pub(crate) const NONE: u32 = u32::MAX;
@@ -111,9 +112,8 @@ impl Op {
 }
 
 /// All operations, by id.
-#[derive(Default)]
 pub(crate) struct Ops {
-    slots: Vec<Op>,
+    slots: Dense<Op>,
 }
 
 impl std::ops::Index<u32> for Ops {
@@ -132,6 +132,13 @@ impl std::ops::IndexMut<u32> for Ops {
 }
 
 impl Ops {
+    /// None.
+    pub(crate) fn new() -> Ops {
+        // SAFETY: an operation has its place since it was asked for, and those are all that queues, dies and events name; the
+        // end of a queue is none.
+        Ops { slots: unsafe { Dense::new(Vec::new()) } }
+    }
+
     /// The place of `id`, which is not under way.
     #[inline(always)]
     pub(crate) fn place(&mut self, id: OpId) -> &mut Op {
@@ -147,7 +154,7 @@ impl Ops {
     #[inline(never)]
     fn grow(&mut self, id: OpId) {
         assert!(id.0 < 1 << 28, "operation ids are dense, found {}", id.0);
-        self.slots.resize((id.0 as usize + 1).next_power_of_two().max(64), Op::IDLE);
+        self.slots.grow((id.0 as usize + 1).next_power_of_two().max(64), Op::IDLE);
     }
 
     pub(crate) fn forget_all(&mut self) {

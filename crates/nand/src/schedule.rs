@@ -2,7 +2,7 @@
 
 use sim::{Lane, Schedule, Time};
 
-use crate::channel::{COMMANDS, DATA, READ_DATA};
+use crate::channel::{COMMANDS, Channel, DATA};
 use crate::die::{Die, Phase};
 use crate::nand::{Event, Nand, lane};
 use crate::op::{HOST, Kind, MAP, NONE, REST};
@@ -176,17 +176,7 @@ impl Nand {
         let number = self.dies[die].channel;
         let channel = &mut self.channels[number as usize];
         channel.enlist(&mut self.dies, die as u32, list);
-        if channel.event_at < channel.free_at {
-            channel.event_at = channel.free_at;
-            s.at(Lane(lane::WAKE), channel.free_at, Event::Wake(number as u16));
-        }
-    }
-
-    /// The data that a die holds, of a read that waited in `queue`, wait for its channel.
-    #[inline(never)]
-    pub(crate) fn wait_with_data<S: Schedule<Event>>(&mut self, die: usize, queue: u8, s: &mut S) {
-        let urgent = (queue as usize) < REST;
-        self.wait(die, if urgent { READ_DATA } else { DATA }, s);
+        wake(channel, number as usize, s);
     }
 
     /// Gives a channel to who waits for it, until it is taken.
@@ -198,30 +188,34 @@ impl Nand {
                 return;
             }
             if !channel.is_released(now) {
-                if channel.event_at < channel.free_at {
-                    channel.event_at = channel.free_at;
-                    s.at(Lane(lane::WAKE), channel.free_at, Event::Wake(number as u16));
-                }
-                return;
+                return wake(channel, number, s);
             }
             let (list, die) = channel.next(&mut self.dies, &self.config.scheduling);
             let d = &self.dies[die as usize];
             if list != COMMANDS && d.out != NONE {
-                self.transfer(now, die as usize, s);
-            } else if let Some(id) = Nand::next_read(d) {
-                self.start_next_read(now, die as usize, id, s);
-            } else if let Some(id) = self.pick(d) {
-                // What was to be started when the die began to wait may have been overtaken by something else. A
-                // program waits in its own list; a command goes now.
-                if list == COMMANDS && self.ops[id].kind == Kind::Program {
-                    self.channels[number].enlist(&mut self.dies, die, DATA);
-                    continue;
-                }
-                self.start_first(now, die as usize, id, s);
-                if self.tables.cache_program && self.pick(&self.dies[die as usize]).is_some() {
-                    self.wait(die as usize, DATA, s);
-                }
+                // The end of the transfer will look at who waits.
+                return self.transfer(now, die as usize, s);
             }
+            if let Some(id) = Nand::next_read(d) {
+                self.start_next_read(now, die as usize, id, s);
+            } else {
+                self.grant_other(now, number, die, list, s);
+            }
+        }
+    }
+
+    /// Gives a channel to `die`, for something else than a transfer or the host's next read, if there still is anything.
+    #[inline(never)]
+    fn grant_other<S: Schedule<Event>>(&mut self, now: Time, number: usize, die: u32, list: usize, s: &mut S) {
+        let Some(id) = self.pick(&self.dies[die as usize]) else { return };
+        // What was to be started when the die began to wait may have been overtaken by something else. A program waits
+        // in its own list; a command goes now.
+        if list == COMMANDS && self.ops[id].kind == Kind::Program {
+            return self.channels[number].enlist(&mut self.dies, die, DATA);
+        }
+        self.start_first(now, die as usize, id, s);
+        if self.tables.cache_program && self.pick(&self.dies[die as usize]).is_some() {
+            self.wait(die as usize, DATA, s);
         }
     }
 
@@ -229,5 +223,14 @@ impl Nand {
     #[inline]
     pub(crate) fn urgent_waits(d: &Die) -> bool {
         d.queues[HOST].head & d.queues[MAP].head != NONE
+    }
+}
+
+/// Somebody waits for `channel`, which is taken: an event will look at it when it is free, if none does anyway.
+#[inline(always)]
+fn wake<S: Schedule<Event>>(channel: &mut Channel, number: usize, s: &mut S) {
+    if channel.event_at < channel.free_at {
+        channel.event_at = channel.free_at;
+        s.at(Lane(lane::WAKE), channel.free_at, Event::Wake(number as u16));
     }
 }

@@ -108,7 +108,7 @@ impl Start<'_> {
     fn occupy<S: Schedule<Event>>(&mut self, now: Time, begin: Time, what: (&'static str, Step), s: &mut S) {
         self.channel.take(now, begin);
         s.span(Track(self.d.channel), what.0, now, begin);
-        self.log.note(self.id, self.op, what.1, now, begin);
+        self.log.note::<S>(self.id, self.op, what.1, now, begin);
     }
 
     /// The array works.

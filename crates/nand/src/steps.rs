@@ -3,12 +3,12 @@
 use media::{OpId, Status};
 use sim::{Energy, Lane, Schedule, Time, Track};
 
-use crate::channel::Channel;
+use crate::channel::{Channel, DATA, READ_DATA};
 use crate::die::Phase;
 use crate::hazards::SECOND;
 use crate::log::{Log, Step};
 use crate::nand::{Event, Nand, lane};
-use crate::op::{Done, Kind, NONE, Op};
+use crate::op::{Done, Kind, NONE, Op, REST};
 use crate::tables::Tables;
 
 impl Nand {
@@ -34,7 +34,7 @@ impl Nand {
             energy[Kind::Read as usize] += Energy::of_power(tables.read_uw * u64::from(op.plane_count - 1), span);
         }
         s.span(Track(dies_at + die as u32), "read", begin, now);
-        log.note(id, op, Step::Array, begin, now);
+        log.note::<S>(id, op, Step::Array, begin, now);
         if d.out != NONE {
             d.phase = Phase::Holding;
             return None;
@@ -49,8 +49,8 @@ impl Nand {
         } else if channel.is_free(now) {
             begin_transfer(now, die, id, op, d.channel, channel, tables, log, s);
         } else {
-            let queue = op.queue;
-            self.wait_with_data(die, queue, s);
+            let list = data_list(op.queue);
+            self.wait(die, list, s);
         }
         None
     }
@@ -62,7 +62,7 @@ impl Nand {
             self.transfer(now, die, s);
         } else {
             let queue = self.ops[self.dies[die].out].queue;
-            self.wait_with_data(die, queue, s);
+            self.wait(die, data_list(queue), s);
         }
     }
 
@@ -90,7 +90,7 @@ impl Nand {
         };
         energy[kind as usize] += Energy::of_power(power * u64::from(op.plane_count), span);
         s.span(Track(dies_at + die as u32), kind.name(), begin, now);
-        log.note(id, op, Step::Array, begin, now);
+        log.note::<S>(id, op, Step::Array, begin, now);
         if kind == Kind::Program && now >= self.second_ends {
             self.set_clock(now);
         }
@@ -176,7 +176,7 @@ impl Nand {
         (d.out, d.out_since) = (d.array, now);
         (d.array, d.phase) = (NONE, Phase::Idle);
         let queue = self.ops[d.out].queue;
-        self.wait_with_data(die, queue, s);
+        self.wait(die, data_list(queue), s);
     }
 
     /// The data of a read are decoded: that takes time, or ends badly.
@@ -222,7 +222,7 @@ impl Nand {
         self.spend(die, id, from, to);
         let op = &self.ops[id];
         s.span(Track(self.channels.len() as u32 + die as u32), op.kind.name(), from, to);
-        self.log.note(id, op, Step::Array, from, to);
+        self.log.note::<S>(id, op, Step::Array, from, to);
     }
 
     #[inline(always)]
@@ -238,6 +238,12 @@ impl Nand {
         *time += span;
         self.energy[op.kind as usize] += Energy::of_power(power, span);
     }
+}
+
+/// The list of a channel that the data of a read wait in that waited for its die in `queue`.
+#[inline(always)]
+fn data_list(queue: u8) -> usize {
+    if (queue as usize) < REST { READ_DATA } else { DATA }
 }
 
 /// The data of the read `op` leave `die` through `channel`, which is free.
@@ -264,7 +270,7 @@ fn begin_transfer<S: Schedule<Event>>(
     channel.moving = die as u32;
     s.at(Lane(lane::TRANSFER), end, Event::Transfer(number as u16));
     s.span(Track(number), "data out", now, end);
-    log.note(id, op, Step::DataOut, now, end);
+    log.note::<S>(id, op, Step::DataOut, now, end);
 }
 
 #[inline(always)]

@@ -12,7 +12,9 @@ impl Nand {
     #[inline(always)]
     pub(crate) fn consider_suspension<S: Schedule<Event>>(&mut self, now: Time, die: usize, s: &mut S) {
         let d = &self.dies[die];
-        if self.tables.suspends && Nand::urgent_waits(d) && d.phase == Phase::Busy {
+        // Mostly it is a read that has the array, and then there is nothing to consider.
+        let works = self.tables.suspends && d.phase == Phase::Busy && self.ops[d.array].kind != Kind::Read;
+        if works && Nand::urgent_waits(d) {
             self.suspend_for_reads(now, die, s);
         }
     }

@@ -2,6 +2,7 @@
 //!
 //! Nothing here knows what a flash chip or a queue pair is.
 
+pub mod dense;
 pub mod energy;
 pub mod histogram;
 pub mod permutation;
@@ -12,6 +13,7 @@ pub mod time;
 pub mod timeline;
 pub mod units;
 
+pub use dense::Dense;
 pub use energy::Energy;
 pub use histogram::{Compact, Histogram};
 pub use permutation::{Pass, Permutation};

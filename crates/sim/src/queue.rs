@@ -4,9 +4,8 @@
 //! firmware step) or leave a serial resource in order (a link). Such a source pushes in time order, so its events
 //! wait in a ring, a *lane*, and only the lane's head is compared with others. Of the lanes few are in use at a time,
 //! so their heads are a short sorted array, and a new head is mostly among the last: that beats every tree, whatever
-//! the number outstanding. A push that is out of its lane's order goes to a heap, whose head takes part as if it were
-//! a lane's: a lane is a hint and never a promise. And what comes before all else that waits is kept in a place of its
-//! own: many an event follows its cause so soon that nothing comes between.
+//! the number outstanding. A push that is out of its lane's order goes to a heap, whose head waits in a lane of its own:
+//! a lane is a hint and never a promise.
 
 use std::cmp::Ordering;
 use std::collections::BinaryHeap;
@@ -24,6 +23,9 @@ pub struct Lane(pub u8);
 pub trait Schedule<E> {
     /// Hands `event` back to the part at `when`. `lane` says which other events it tends to follow in time.
     fn at(&mut self, lane: Lane, when: Time, event: E);
+
+    /// Somebody looks at what each part was doing when. If not, nothing need be said of it.
+    const WATCHED: bool = true;
 
     /// If an event at `when` would be the next of all, whosoever: moves on to that time, as if the event had been pushed
     /// and were now handed back. False where that is not so, or the world does not look ahead; then it is to be pushed.
@@ -57,7 +59,7 @@ impl Key {
     }
 }
 
-/// Lanes at most. The last is that of the heap and of what stands for an empty queue.
+/// Lanes at most. The last is that of the heap.
 const LANES: usize = 64;
 const ASTRAY: usize = LANES - 1;
 /// Places of a lane, one of which stays free: so many that a byte counts them.
@@ -80,25 +82,30 @@ struct Ring<E> {
     tail: u8,
 }
 
-/// So many that a byte counts them.
-type Heads = [Key; 256];
+impl<E> Ring<E> {
+    #[inline(always)]
+    fn waiting(&self) -> u8 {
+        self.tail.wrapping_sub(self.head)
+    }
+}
 
 /// A queue of timed events, popped in order of time and, within one time, of pushing.
 ///
 /// The sizes are powers of two and fixed, so that no index needs a check.
 pub struct EventQueue<E> {
-    /// What comes before all else, if it was so when it was pushed; else its key is behind all.
-    soon: Entry<E>,
-    /// The first of the keys of each lane that holds anything, and of the heap.
+    /// The first of the keys of each lane that holds anything.
     first: Key,
     /// The others in descending order, before them one that is behind all; and how many they are.
-    heads: Heads,
-    others: u8,
+    heads: [Key; LANES],
+    others: usize,
     lanes: Box<[Ring<E>; LANES]>,
-    /// Entries out of their lane's order, or without a place there: a heap with the next first.
+    /// Entries out of their lane's order, or without a place there: a heap with the next first. The first of all of them is
+    /// the only entry of the last lane.
     astray: BinaryHeap<Astray<E>>,
     /// The sequence number of the next event to be pushed, above a byte of zeros.
     order: u64,
+    /// Events that were passed over by [`skip_to`](Self::skip_to).
+    skipped: u64,
     now: Time,
 }
 
@@ -137,13 +144,13 @@ impl<E: Copy + Default> EventQueue<E> {
     pub fn new(count: usize) -> EventQueue<E> {
         assert!(count <= ASTRAY, "{count} lanes, {ASTRAY} at most");
         EventQueue {
-            soon: Entry { key: Key::NEVER, event: E::default() },
             first: Key::NEVER,
-            heads: [Key::NEVER; 256],
+            heads: [Key::NEVER; LANES],
             others: 0,
             lanes: lanes(),
             astray: BinaryHeap::new(),
             order: 0,
+            skipped: 0,
             now: Time::ZERO,
         }
     }
@@ -156,20 +163,24 @@ impl<E: Copy + Default> EventQueue<E> {
 
     /// How many events wait.
     pub fn len(&self) -> usize {
-        let lanes = self.lanes.iter().map(|lane| lane.tail.wrapping_sub(lane.head) as usize).sum::<usize>();
-        lanes + self.astray.len() + usize::from(self.soon.key != Key::NEVER)
+        let lanes = self.lanes.iter().map(|lane| lane.waiting() as usize).sum::<usize>();
+        lanes + self.astray.len()
     }
 
     /// True when no event waits.
     pub fn is_empty(&self) -> bool {
-        self.next_time().is_none()
+        self.first == Key::NEVER
+    }
+
+    /// How many events have come, those that were [skipped](Self::skip_to) among them.
+    pub fn come(&self) -> u64 {
+        (self.order >> 8) - self.len() as u64 + self.skipped
     }
 
     /// When the next event comes.
     #[inline]
     pub fn next_time(&self) -> Option<Time> {
-        let next = if self.soon.key != Key::NEVER { self.soon.key } else { self.first };
-        (next != Key::NEVER).then_some(Time::from_ps(next.time))
+        (!self.is_empty()).then_some(Time::from_ps(self.first.time))
     }
 
     /// Adds `event` at `when`, through `lane`.
@@ -182,31 +193,16 @@ impl<E: Copy + Default> EventQueue<E> {
         let (number, time) = (lane.0 as usize % LANES, when.ps());
         let key = Key { time, order: self.order | number as u64 };
         self.order += 1 << 8;
-        if time < self.first.time && time < self.soon.key.time {
-            return self.push_soon(key, event);
-        }
         let lane = &mut self.lanes[number];
-        let (tail, after) = (lane.tail, lane.tail.wrapping_add(1));
-        if time < lane.last || after == lane.head {
+        let waiting = lane.waiting();
+        if time < lane.last || waiting == u8::MAX {
             return self.push_astray(Entry { key, event });
         }
-        lane.entries[tail as usize] = Entry { key, event };
-        (lane.tail, lane.last) = (after, time);
-        if tail == lane.head {
+        lane.entries[lane.tail as usize] = Entry { key, event };
+        (lane.tail, lane.last) = (lane.tail.wrapping_add(1), time);
+        if waiting == 0 {
             self.add_head(key);
         }
-    }
-
-    /// The event comes before all others: perhaps too early.
-    #[inline(always)]
-    fn push_soon(&mut self, key: Key, event: E) {
-        if key.time < self.now.ps() {
-            self.refuse(Time::from_ps(key.time));
-        }
-        if self.soon.key.order != u64::MAX {
-            self.push_astray(self.soon);
-        }
-        self.soon = Entry { key, event };
     }
 
     /// If an event at `when` would be the next: moves on to that time, as if it had been pushed and popped.
@@ -216,32 +212,35 @@ impl<E: Copy + Default> EventQueue<E> {
     #[inline(always)]
     pub fn skip_to(&mut self, when: Time) -> bool {
         debug_assert!(when >= self.now, "an event at {when}, before now ({})", self.now);
-        let next = when.ps() < self.first.time && when.ps() < self.soon.key.time;
+        let next = when.ps() < self.first.time;
         if next {
             self.now = when;
+            self.skipped += 1;
         }
         next
     }
 
-    /// A lane that was empty has an entry, or the heap another head.
+    /// A lane that was empty has an entry.
     #[inline(never)]
     fn add_head(&mut self, key: Key) {
+        let mut other = key;
         if key.is_before(self.first) {
-            let second = std::mem::replace(&mut self.first, key);
-            if second != Key::NEVER {
-                self.others += 1;
-                self.heads[self.others as usize] = second;
+            if key.time < self.now.ps() {
+                self.refuse(Time::from_ps(key.time));
             }
-        } else {
-            self.others += 1;
-            insert(&mut self.heads, self.others, key);
+            other = std::mem::replace(&mut self.first, key);
+            if other == Key::NEVER {
+                return;
+            }
         }
+        self.others += 1;
+        insert(&mut self.heads, self.others, other);
     }
 
-    /// The first key is gone; after it there is `key` in its lane or the heap.
+    /// The first key is gone; after it there is `key` in its lane.
     #[inline(always)]
     fn replace_first(&mut self, key: Key) {
-        let second = self.heads[self.others as usize];
+        let second = self.heads[self.others % LANES];
         if key.is_before(second) {
             self.first = key;
         } else {
@@ -250,11 +249,11 @@ impl<E: Copy + Default> EventQueue<E> {
         }
     }
 
-    /// The first key is gone, and nothing is after it in its lane or the heap.
+    /// The first key is gone, and nothing is after it in its lane.
     #[inline(always)]
     fn drop_first(&mut self) {
-        self.first = self.heads[self.others as usize];
-        self.others -= u8::from(self.others > 0);
+        self.first = self.heads[self.others % LANES];
+        self.others -= usize::from(self.others > 0);
     }
 
     #[cold]
@@ -272,89 +271,95 @@ impl<E: Copy + Default> EventQueue<E> {
     /// Takes the next event, if it comes at `until` or before.
     #[inline(always)]
     pub fn pop_until(&mut self, until: Time) -> Option<(Time, E)> {
-        if self.soon.key.order == u64::MAX {
-            let Key { time, order } = self.first;
-            let now = Time::from_ps(time);
-            if now > until {
-                return None;
-            }
-            let number = order as usize % LANES;
-            if number != ASTRAY {
-                self.now = now;
-                let lane = &mut self.lanes[number];
-                let event = lane.entries[lane.head as usize].event;
-                let head = lane.head.wrapping_add(1);
-                lane.head = head;
-                if head == lane.tail {
-                    self.drop_first();
-                } else {
-                    let key = lane.entries[head as usize].key;
-                    self.replace_first(key);
-                }
-                return Some((now, event));
-            }
-            if !self.find_astray() {
-                return None;
-            }
-        }
-        let Entry { key, event } = self.soon;
-        let now = Time::from_ps(key.time);
-        if now > until {
+        let Key { time, order } = self.first;
+        // What stands for an empty queue comes never.
+        if time > until.ps().min(u64::MAX - 1) {
             return None;
         }
-        self.soon.key = Key::NEVER;
+        let now = Time::from_ps(time);
         self.now = now;
+        let number = order as usize % LANES;
+        let lane = &mut self.lanes[number];
+        let event = lane.entries[lane.head as usize].event;
+        let head = lane.head.wrapping_add(1);
+        lane.head = head;
+        if head != lane.tail {
+            let key = lane.entries[head as usize].key;
+            self.replace_first(key);
+        } else if number != ASTRAY {
+            self.drop_first();
+        } else {
+            self.follow_astray();
+        }
         Some((now, event))
     }
 
+    /// An entry is out of its lane's order, or its lane is full.
     #[cold]
     #[inline(never)]
     fn push_astray(&mut self, entry: Entry<E>) {
+        if entry.key.time < self.now.ps() {
+            self.refuse(Time::from_ps(entry.key.time));
+        }
         let key = Key { order: entry.key.order & !0xff | ASTRAY as u64, ..entry.key };
-        let before = self.astray.peek().map(|e| e.0.key);
-        if before.is_none_or(|before| key < before) {
-            // The heap has a new head: it takes the place of the old.
-            match before {
-                Some(before) if before == self.first => self.drop_first(),
-                Some(before) => {
-                    let heads = &mut self.heads[..=self.others as usize];
-                    let at = heads.iter().position(|key| *key == before).expect("the heap's head");
-                    heads.copy_within(at + 1.., at);
-                    self.others -= 1;
-                }
-                None => {}
+        let entry = Entry { key, ..entry };
+        let lane = &mut self.lanes[ASTRAY];
+        let first = &mut lane.entries[lane.head as usize];
+        if lane.head == lane.tail {
+            *first = entry;
+            lane.tail = lane.head.wrapping_add(1);
+            self.add_head(key);
+        } else if first.key.is_before(key) {
+            self.astray.push(Astray(entry));
+        } else {
+            // It takes the place of the first.
+            let before = std::mem::replace(first, entry);
+            self.astray.push(Astray(before));
+            if before.key == self.first {
+                self.drop_first();
+            } else {
+                let heads = &mut self.heads[..=self.others];
+                let at = heads.iter().position(|key| *key == before.key).expect("the head of what went astray");
+                heads.copy_within(at + 1.., at);
+                self.others -= 1;
             }
             self.add_head(key);
         }
-        self.astray.push(Astray(Entry { key, ..entry }));
     }
 
-    /// The heap's head comes before all else. False if there is none: what was found stands for an empty queue.
+    /// The first of what went astray was the next, and is gone.
     #[cold]
     #[inline(never)]
-    fn find_astray(&mut self) -> bool {
-        let Some(Astray(entry)) = self.astray.pop() else { return false };
-        self.soon = entry;
-        match self.astray.peek().map(|next| next.0.key) {
-            Some(next) => self.replace_first(next),
+    fn follow_astray(&mut self) {
+        match self.astray.pop() {
+            Some(Astray(entry)) => {
+                let lane = &mut self.lanes[ASTRAY];
+                lane.entries[lane.head as usize] = entry;
+                lane.tail = lane.head.wrapping_add(1);
+                self.replace_first(entry.key);
+            }
             None => self.drop_first(),
         }
-        true
     }
 }
 
-/// Puts `key` into the descending order of `heads`, whose last place, `at`, is free. The first stays where it is.
+/// Puts `key` into the descending order of `heads`, whose place `at` is free, behind the first. The first stays where it is.
 #[inline(always)]
-fn insert(heads: &mut Heads, mut at: u8, key: Key) {
-    loop {
-        let before = heads[at.wrapping_sub(1) as usize];
-        if key.is_before(before) {
-            break;
+fn insert(heads: &mut [Key; LANES], at: usize, key: Key) {
+    debug_assert!((1..LANES).contains(&at) && heads[0] == Key::NEVER);
+    let mut place = &raw mut heads[at % LANES];
+    // SAFETY: no key but the first of `heads` is behind all, so that the loop ends there at the latest, in front of the second.
+    unsafe {
+        loop {
+            let before = *place.sub(1);
+            if key.is_before(before) {
+                break;
+            }
+            *place = before;
+            place = place.sub(1);
         }
-        heads[at as usize] = before;
-        at -= 1;
+        *place = key;
     }
-    heads[at as usize] = key;
 }
 
 #[cfg(test)]
@@ -370,7 +375,7 @@ mod tests {
         ) {
             let mut queue = EventQueue::new(4);
             let mut oracle: Vec<(u64, usize)> = Vec::new();
-            let mut now = 0;
+            let (mut now, mut come) = (0, 0);
             for (i, (what, lane, delay)) in steps.into_iter().enumerate() {
                 // More pushes than pops, so that lanes overflow.
                 if what == 7 && lane == 0 {
@@ -379,17 +384,20 @@ mod tests {
                     let skips = queue.skip_to(Time::from_ps(now + delay));
                     prop_assert_eq!(skips, first.is_none_or(|first| now + delay < first));
                     now += if skips { delay } else { 0 };
+                    come += u64::from(skips);
                 } else if what < 2 {
                     oracle.sort_unstable();
                     let expected = (!oracle.is_empty()).then(|| oracle.remove(0));
                     let got = queue.pop().map(|(t, e)| (t.ps(), e));
                     prop_assert_eq!(got, expected);
                     now = expected.map_or(now, |(t, _)| t);
+                    come += u64::from(expected.is_some());
                 } else {
                     queue.push(Lane(lane), Time::from_ps(now + delay), i);
                     oracle.push((now + delay, i));
                 }
                 prop_assert_eq!(queue.len(), oracle.len());
+                prop_assert_eq!(queue.come(), come);
             }
         }
     }

@@ -31,7 +31,7 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
 use media::{Op, Request, SECTOR};
-use sim::{Streams, Time};
+use sim::{Dense, Streams, Time};
 
 use crate::error::Error;
 use crate::workload::{What, Workload};
@@ -141,7 +141,7 @@ pub struct Progress {
 
 /// Issues the requests of a [`Workload`].
 pub struct Player {
-    jobs: Vec<Job>,
+    jobs: Dense<Job>,
     ready: Ready,
     timers: BinaryHeap<Reverse<(Time, u16)>>,
     next_timer: Time,
@@ -237,7 +237,8 @@ impl Player {
         }
         let mut player = Player {
             ready: Ready::new(jobs.len()),
-            jobs,
+            // SAFETY: jobs are numbered here, and kept with their requests.
+            jobs: unsafe { Dense::new(jobs) },
             timers: BinaryHeap::new(),
             next_timer: Time::MAX,
             slots: Slots::new(),

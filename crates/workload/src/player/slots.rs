@@ -1,7 +1,7 @@
 //! Outstanding requests and jobs that wait for their turn: two small lists without allocation a request.
 
 use media::Op;
-use sim::Time;
+use sim::{Dense, Time};
 
 /// What is known of an outstanding request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -36,7 +36,7 @@ const NO_SLOT: u32 = u32::MAX;
 
 /// The outstanding requests, numbered from 0; a number is used again once its request is complete.
 pub(super) struct Slots {
-    places: Vec<Place>,
+    places: Dense<Place>,
     free: u32,
     issued: u64,
     completed: u64,
@@ -44,7 +44,8 @@ pub(super) struct Slots {
 
 impl Slots {
     pub fn new() -> Slots {
-        Slots { places: Vec::new(), free: NO_SLOT, issued: 0, completed: 0 }
+        // SAFETY: numbers are those that were handed out, and come back with the completion.
+        Slots { places: unsafe { Dense::new(Vec::new()) }, free: NO_SLOT, issued: 0, completed: 0 }
     }
 
     /// Requests outstanding.
@@ -107,14 +108,15 @@ pub(super) struct Ready {
     first: u16,
     last: u16,
     // Who comes behind a job that is not the last.
-    behind: Vec<u16>,
+    behind: Dense<u16>,
 }
 
 impl Ready {
     /// An empty queue for `jobs` jobs.
     pub fn new(jobs: usize) -> Ready {
         assert!(jobs <= NO_JOB as usize, "{jobs} jobs");
-        Ready { first: NO_JOB, last: NO_JOB, behind: vec![NO_JOB; jobs] }
+        // SAFETY: only jobs are pushed, of so many.
+        Ready { first: NO_JOB, last: NO_JOB, behind: unsafe { Dense::new(vec![NO_JOB; jobs]) } }
     }
 
     /// The job whose turn it is.
