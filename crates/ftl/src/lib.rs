@@ -310,8 +310,8 @@ impl Ftl {
     /// host, the data is returned: to be delivered after what is in `out`.
     #[inline(always)]
     pub fn done(&mut self, id: OpId, status: Status, flash: &impl Flash, out: &mut Actions) -> Option<Delivery> {
-        if let Some(delivery) = self.whole_read_done(id, status, out) {
-            return Some(delivery);
+        if let Some((tag, bytes)) = self.whole_read_done(id, out) {
+            return Some(Delivery { tag, bytes, end: Some(status) });
         }
         if self.operations[id].kind == Kind::CollectRead {
             self.collect_read_done(id, status, flash, out);

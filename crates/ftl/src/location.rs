@@ -1,5 +1,7 @@
 //! Where a logical unit is, in 32 bits, and the map that says so.
 
+use sim::Dense;
+
 /// Nowhere, in flash, or in a buffer: one word, so that a look-up in the map also finds what is cached, and no hash
 /// table is needed beside it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -56,14 +58,21 @@ const CHUNK: usize = 1 << CHUNK_BITS;
 
 /// Logical unit to [`Location`]: four bytes a unit, in chunks that exist once something in them was written.
 pub struct Table {
-    chunks: Vec<Option<Box<[Location; CHUNK]>>>,
+    chunks: Dense<Option<Box<[Location; CHUNK]>>>,
 }
 
 impl Table {
     /// A map of `units` logical units, all nowhere.
     pub fn new(units: u32) -> Table {
         let chunks = (units as usize).div_ceil(CHUNK);
-        Table { chunks: (0..chunks).map(|_| None).collect() }
+        // SAFETY: what a host asks for is checked to be on the drive, and what flash is found to hold by `holds`.
+        Table { chunks: unsafe { Dense::new((0..chunks).map(|_| None).collect()) } }
+    }
+
+    /// True if there is an entry for `unit`.
+    #[inline]
+    pub fn holds(&self, unit: u32) -> bool {
+        ((unit >> CHUNK_BITS) as usize) < self.chunks.len()
     }
 
     /// Where `unit` is.

@@ -110,6 +110,7 @@ impl Ftl {
         let mut mapped = 0u32;
         for page in pages {
             for unit in flash.logical(PageAddr { page, ..at }, plane).iter().filter(|unit| **unit != NOBODY) {
+                assert!(self.table.holds(*unit), "{unit} is no unit of this drive");
                 mapped += u32::from(self.table.get(*unit) != Location::NOWHERE);
             }
         }
@@ -137,6 +138,7 @@ impl Ftl {
             if *unit == NOBODY {
                 continue;
             }
+            assert!(self.table.holds(*unit), "{unit} is no unit of this drive");
             let physical = base + i as u32;
             let older = self.table.get(*unit);
             if older != Location::NOWHERE {

@@ -108,12 +108,13 @@ impl Ftl {
         Some(ReadOp { id, page, bytes, class: Class::Host })
     }
 
-    /// The operation `id` has ended, if it is such a read.
+    /// As [`done`](Self::done), if `id` is all that a command of the host reads: that command, and its bytes. It ends as the
+    /// operation did.
     #[inline(always)]
-    pub(crate) fn whole_read_done(&mut self, id: OpId, status: Status, out: &mut Actions) -> Option<Delivery> {
+    pub fn whole_read_done(&mut self, id: OpId, out: &mut Actions) -> Option<(Tag, u32)> {
         let (tag, unit, bytes) = self.operations.end_whole_read(id)?;
         self.unpin(self.layout.block_of(unit), out);
-        Some(Delivery { tag, bytes, end: Some(status) })
+        Some((tag, bytes))
     }
 
     pub(crate) fn read(&mut self, tag: Tag, out: &mut Actions) {

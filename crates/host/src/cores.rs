@@ -62,7 +62,7 @@ impl Core {
         let from = now.max(self.free);
         let mut span = Span { from, to: from + length };
         if self.last.to > from {
-            self.stop(&mut span);
+            span = self.stop(span);
         }
         self.free = span.to;
         self.busy += length;
@@ -71,16 +71,17 @@ impl Core {
 
     /// Pushes a program's work back by the interrupts that stop it.
     #[inline(never)]
-    fn stop(&mut self, work: &mut Span) {
+    fn stop(&mut self, mut work: Span) -> Span {
         while let Some(interrupt) = self.ahead.front().copied() {
             if interrupt.to > work.from && !work.stopped_by(interrupt) {
-                return;
+                return work;
             }
             self.ahead.pop_front();
         }
         if work.stopped_by(self.last) {
             self.last = NEVER;
         }
+        work
     }
 
     /// An interrupt's work, `length` long, due at `at` (now or later), after those that were known before.

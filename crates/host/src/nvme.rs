@@ -76,6 +76,27 @@ struct Command {
     state: State,
 }
 
+impl Command {
+    /// The driver has processed the completion of the command `cid`, which has ended with `status`: its place is the first of
+    /// the `free`. Returns the request's end if it was its last.
+    #[inline(always)]
+    fn end(
+        &mut self,
+        cid: u16,
+        status: Status,
+        free: &mut u16,
+        requests: &mut Requests,
+        sequence: &mut Sequence,
+    ) -> Option<Completed> {
+        let Command { submitted, io, state, .. } = *self;
+        debug_assert!(state != State::Free, "command {cid} has ended before");
+        (self.state, self.next) = (State::Free, *free);
+        *free = cid;
+        sequence.settled = true;
+        if state == State::Whole { Some(Completed { io, status, submitted }) } else { requests.ended(io, status) }
+    }
+}
+
 /// What a place for a command holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum State {
@@ -214,12 +235,6 @@ impl Pair {
     fn reset(&mut self, core: u16) {
         *self = Pair::new(self.sq.len() as u16, core);
     }
-}
-
-#[cold]
-#[inline(never)]
-fn ended_before(cid: u16) -> ! {
-    panic!("command {cid} has ended before")
 }
 
 impl Nvme {
@@ -367,11 +382,12 @@ impl Nvme {
                 vector.complete(now, &mut Run { at: visible + delay, entry: Time::ZERO }, work, cores, s)
             }
         };
-        command.status = status;
         if looks_ahead && s.skip_to(done) {
-            let (ended, waits) = Nvme::reap_one(pair, cid, &mut self.requests, &mut self.sequence);
+            let waits = pair.waiting.first().is_some();
+            let ended = command.end(cid, status, &mut pair.free, &mut self.requests, &mut self.sequence);
             return AtOnce::Reaped { at: done, ended, waits };
         }
+        command.status = status;
         s.at(REAPED, done, Event { queue, cid });
         AtOnce::Later
     }
@@ -427,29 +443,10 @@ impl Nvme {
     #[inline(always)]
     pub fn reaped(&mut self, event: Event) -> (Option<Completed>, bool) {
         let pair = &mut self.pairs[event.queue as usize];
-        Nvme::reap_one(pair, event.cid, &mut self.requests, &mut self.sequence)
-    }
-
-    #[inline(always)]
-    fn reap_one(
-        pair: &mut Pair,
-        cid: u16,
-        requests: &mut Requests,
-        sequence: &mut Sequence,
-    ) -> (Option<Completed>, bool) {
-        let command = &mut pair.commands[cid as usize];
-        let Command { submitted, io, status, state, .. } = *command;
-        if state == State::Free {
-            ended_before(cid);
-        }
-        (command.state, command.next) = (State::Free, pair.free);
-        pair.free = cid;
-        sequence.settled = true;
-        let waits = pair.waiting.first().is_some();
-        if state == State::Whole {
-            return (Some(Completed { io, status, submitted }), waits);
-        }
-        (requests.ended(io, status), waits)
+        let command = &mut pair.commands[event.cid as usize];
+        let status = command.status;
+        let ended = command.end(event.cid, status, &mut pair.free, &mut self.requests, &mut self.sequence);
+        (ended, pair.waiting.first().is_some())
     }
 
     /// Requests that found their queue full when they came.

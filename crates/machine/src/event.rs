@@ -15,15 +15,15 @@ pub(super) struct Event {
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) enum Kind {
+    Array,
+    Transfer,
+    Ended,
+    Decoded,
+    Reaped,
+    Wake,
     /// The translation layer's timer.
     #[default]
     Timer,
-    Decoded,
-    Ended,
-    Reaped,
-    Array,
-    Transfer,
-    Wake,
     Suspend,
     FlashDecoded,
     Fetched,

@@ -43,6 +43,13 @@ impl Completion {
         let host::Completed { io, status, submitted } = ended;
         Completion { io, status, submitted, at }
     }
+
+    /// The same, field by field: what a function that is called has put into memory needs no place in memory elsewhere.
+    #[inline(always)]
+    fn again(end: Option<Completion>) -> Option<Completion> {
+        let Completion { io, status, submitted, at } = end?;
+        Some(Completion { io, status, submitted, at })
+    }
 }
 
 /// Host, link, controller, translation layer and flash, put together.
@@ -229,20 +236,20 @@ impl Machine {
 
     /// A request of `job`. `io` names it until it has ended: a dense number, free for reuse afterwards.
     pub fn submit(&mut self, now: Time, io: u32, job: u16, request: Request) {
-        self.submit_alone(now, Time::ZERO, io, job, request);
+        self.submit_alone(now, Time::ZERO, io, job, &request);
     }
 
     /// As [`submit`](Self::submit), by a caller that will not submit anything, nor look at anything, before `until` unless
     /// a request has ended. So events before that, if they come before all others, may be handled now.
     #[inline(always)]
-    pub fn submit_alone(&mut self, now: Time, until: Time, io: u32, job: u16, request: Request) {
+    pub fn submit_alone(&mut self, now: Time, until: Time, io: u32, job: u16, request: &Request) {
         if self.world.timeline.is_some() {
-            return self.submit_watched(now, io, job, request);
+            return self.submit_watched(now, io, job, *request);
         }
         self.world.until = until;
         let view = &mut FrontView::<false>(&mut self.world);
-        if let Some((tag, at)) = self.front.submit(now, io, job, &request, view) {
-            self.command::<false>(at, tag, io, &request);
+        if let Some((tag, at)) = self.front.submit(now, io, job, request, view) {
+            self.command::<false>(at, tag, io, request);
         }
     }
 
@@ -275,7 +282,7 @@ impl Machine {
     #[inline(always)]
     pub fn next_end(&mut self, until: Time, others: &mut Vec<Completion>) -> Option<Completion> {
         if self.world.timeline.is_some() {
-            self.next_end_watched(until, others)
+            Completion::again(self.next_end_watched(until, others))
         } else {
             self.run::<false>(until, others)
         }
@@ -299,6 +306,7 @@ impl Machine {
                         return Some(end);
                     }
                 }
+                Kind::Wake => self.nand.woken(now, event.of as usize, &mut NandView::<SPANS>(&mut self.world)),
                 Kind::Ended if matches!(self.front, Front::Nvme(_)) => {
                     if let Some(end) = self.ended::<SPANS>(now, event.of as u16) {
                         return Some(end);
@@ -307,7 +315,7 @@ impl Machine {
                 _ => {
                     self.common_event::<SPANS>(now, event, others);
                     if !others.is_empty() {
-                        return Some(others.remove(0));
+                        return Completion::again(Some(others.remove(0)));
                     }
                 }
             }
@@ -319,10 +327,6 @@ impl Machine {
     #[inline(never)]
     fn common_event<const SPANS: bool>(&mut self, now: Time, event: Event, completions: &mut Vec<Completion>) {
         match (event.kind, &self.front) {
-            (Kind::Wake, _) => {
-                let end = self.flash_event::<SPANS>(now, nand::Event::Wake(event.of as u16));
-                debug_assert_eq!(end, None, "a channel's release ends a request");
-            }
             (Kind::Decoded, Front::Nvme(_)) => self.decoded::<SPANS>(now, event.of as u16),
             (Kind::Arrived, Front::Nvme(_)) => {
                 self.arrived(now, Tag(event.of));
@@ -464,20 +468,37 @@ impl Machine {
             self.write_ended(now, done);
             return None;
         }
-        let Some(delivery) = self.ftl.done(id, status, self.nand.store(), &mut self.out) else {
+        // Most reads are all that a command asks.
+        if let Some((tag, bytes)) = self.ftl.whole_read_done(id, &mut self.out) {
+            if !self.out.actions.is_empty() {
+                self.perform(now);
+            }
+            return self.deliver::<SPANS>(now, tag, bytes, status);
+        }
+        Completion::again(self.other_read_done(now, id, status))
+    }
+
+    /// A read of flash has ended that is not all of a command's.
+    #[inline(never)]
+    fn other_read_done(&mut self, now: Time, id: OpId, status: Status) -> Option<Completion> {
+        let Some(Delivery { tag, bytes, end }) = self.ftl.done(id, status, self.nand.store(), &mut self.out) else {
             self.perform(now);
             return None;
         };
         if !(self.out.actions.is_empty() && self.out.moves.is_empty()) {
             self.perform(now);
         }
-        let Delivery { tag, bytes, end } = delivery;
-        let view = &mut FrontView::<SPANS>(&mut self.world);
-        let Some(status) = end else {
-            self.front.data(now, tag, bytes, view);
-            return None;
-        };
-        let ended = self.front.deliver(now, tag, bytes, status, view);
+        if let Some(status) = end {
+            return self.deliver::<true>(now, tag, bytes, status);
+        }
+        self.front.data(now, tag, bytes, &mut FrontView::<true>(&mut self.world));
+        None
+    }
+
+    /// The last data of a read of the host are in the controller.
+    #[inline(always)]
+    fn deliver<const SPANS: bool>(&mut self, now: Time, tag: Tag, bytes: u32, status: Status) -> Option<Completion> {
+        let ended = self.front.deliver(now, tag, bytes, status, &mut FrontView::<SPANS>(&mut self.world));
         if self.checker.is_some() {
             self.check_end(tag, status);
         }

@@ -208,20 +208,21 @@ impl<'a> Flight<'a> {
     fn fly(&mut self, watch: &mut dyn FnMut(Progress) -> bool) -> Result<(), RunError> {
         let mut watched = 0;
         loop {
-            let mut idle = Time::ZERO;
-            while idle == Time::ZERO
-                && let Some(io) = self.player.next_plain(self.now)
-            {
-                idle = self.submit(&io);
-            }
-            let wake = if idle == Time::MAX || self.player.is_blocked() {
-                Time::MAX
-            } else {
-                match self.issue()? {
+            let wake = loop {
+                let Some(io) = self.player.next_plain(self.now) else { break None };
+                let idle = self.submit(&io);
+                if idle != Time::ZERO {
+                    break (idle == Time::MAX).then_some(idle);
+                }
+            };
+            let wake = match wake {
+                Some(wake) => wake,
+                None if self.player.is_blocked() => Time::MAX,
+                None => match self.issue()? {
                     Next::Finished => return Ok(()),
                     Next::At(at) => at,
                     _ => Time::MAX,
-                }
+                },
             };
             if let Some(end) = self.machine.next_end(wake, &mut self.others) {
                 self.now = end.at;
@@ -258,7 +259,7 @@ impl<'a> Flight<'a> {
     #[inline(always)]
     fn submit(&mut self, io: &Io) -> Time {
         let idle = self.player.idle_until();
-        self.machine.submit_alone(self.now, idle, io.id, io.job, io.request);
+        self.machine.submit_alone(self.now, idle, io.id, io.job, &io.request);
         idle
     }
 

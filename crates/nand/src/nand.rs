@@ -275,7 +275,7 @@ impl Nand {
             Event::Transfer(channel) => self.transfer_end(now, channel as usize, s),
             Event::Decoded(id) => self.decoded(now, id.0, s),
             Event::Wake(channel) => {
-                self.grant(now, channel as usize, s);
+                self.woken(now, channel as usize, s);
                 None
             }
             Event::Suspend(die) => {

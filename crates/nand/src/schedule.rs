@@ -179,8 +179,14 @@ impl Nand {
         wake(channel, number as usize, s);
     }
 
-    /// Gives a channel to who waits for it, until it is taken.
+    /// As [`handle`](Self::handle) of [`Event::Wake`], which ends no operation.
     #[inline(never)]
+    pub fn woken<S: Schedule<Event>>(&mut self, now: Time, number: usize, s: &mut S) {
+        self.grant(now, number, s);
+    }
+
+    /// Gives a channel to who waits for it, until it is taken.
+    #[inline(always)]
     pub(crate) fn grant<S: Schedule<Event>>(&mut self, now: Time, number: usize, s: &mut S) {
         loop {
             let channel = &mut self.channels[number];

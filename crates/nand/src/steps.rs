@@ -25,7 +25,9 @@ impl Nand {
         let (id, begin) = (d.array, d.begin);
         let op = &ops[id];
         if op.kind != Kind::Read {
-            return Some(self.write_end(now, die, s));
+            // Field by field, so that it is not in one piece where it need not be.
+            let Done { id, status, kind } = self.write_end(now, die, s);
+            return Some(Done { id, status, kind });
         }
         let span = now - begin;
         d.stats.reads += 1;
@@ -142,7 +144,10 @@ impl Nand {
     pub(crate) fn transfer_end<S: Schedule<Event>>(&mut self, now: Time, number: usize, s: &mut S) -> Option<Done> {
         let channel = &mut self.channels[number];
         let die = channel.moving as usize;
-        assert!(channel.moving != NONE && channel.free_at == now, "no transfer of channel {number} ends at {now}");
+        debug_assert!(
+            channel.moving != NONE && channel.free_at == now,
+            "no transfer of channel {number} ends at {now}"
+        );
         channel.moving = NONE;
         let waited_for = channel.waiting;
         let d = &mut self.dies[die];

@@ -80,8 +80,8 @@ impl Tables {
     /// True if the flash has such planes and such a block. (Dies and pages are looked up, and so found out.)
     #[inline(always)]
     pub(crate) fn has(&self, page: PageAddr) -> bool {
-        let mask = page.planes.0;
-        (mask != 0) & (mask & !self.planes_mask == 0) & (page.block < self.blocks)
+        // Some plane, and none beyond the mask of all, which has all bits below.
+        (page.planes.0.wrapping_sub(1) < self.planes_mask) & (page.block < self.blocks)
     }
 
     /// The type of a page of the cell's mode or, if `slc`, of SLC mode.

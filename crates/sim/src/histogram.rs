@@ -220,15 +220,20 @@ impl Compact {
         self.sum_ps += other.sum_ps;
         self.sum_squares_ns += other.sum_squares_ns;
         let mut merged = Vec::with_capacity(self.buckets.len() + other.buckets.len());
-        let mut theirs = other.buckets.iter().copied().peekable();
-        for (index, mut count) in self.buckets.drain(..) {
-            while let Some(bucket) = theirs.next_if(|(other, _)| *other < index) {
-                merged.push(bucket);
+        let (mut ours, mut theirs) = (self.buckets.as_slice(), other.buckets.as_slice());
+        // Of the lesser number, or of both if they have the same.
+        while let ([(our, our_count), our_rest @ ..], [(their, their_count), their_rest @ ..]) = (ours, theirs) {
+            let (index, mut count) = (*our.min(their), 0);
+            if *our == index {
+                (count, ours) = (*our_count, our_rest);
             }
-            count += theirs.next_if(|(other, _)| *other == index).map_or(0, |(_, count)| count);
+            if *their == index {
+                (count, theirs) = (count + their_count, their_rest);
+            }
             merged.push((index, count));
         }
-        merged.extend(theirs);
+        merged.extend_from_slice(ours);
+        merged.extend_from_slice(theirs);
         self.buckets = merged;
     }
 
@@ -244,7 +249,9 @@ impl Histogram {
         if self.count == 0 {
             return Compact::default();
         }
-        let buckets = self.counts().collect();
+        let used = self.blocks.iter().map(|block| block.used.count_ones() as usize).sum();
+        let mut buckets = Vec::with_capacity(used);
+        buckets.extend(self.counts());
         for block in self.blocks.iter_mut().filter(|block| block.used != 0) {
             *block = Block::EMPTY;
         }

@@ -49,6 +49,9 @@ struct Key {
     order: u64,
 }
 
+/// Bytes of a key.
+const SIZE: usize = size_of::<Key>();
+
 impl Key {
     /// Behind all.
     const NEVER: Key = Key { time: u64::MAX, order: u64::MAX };
@@ -59,7 +62,7 @@ impl Key {
     }
 }
 
-/// Lanes at most. The last is that of the heap.
+/// Lanes, the last that of the heap.
 const LANES: usize = 64;
 const ASTRAY: usize = LANES - 1;
 /// Places of a lane, one of which stays free: so many that a byte counts them.
@@ -95,9 +98,10 @@ impl<E> Ring<E> {
 pub struct EventQueue<E> {
     /// The first of the keys of each lane that holds anything.
     first: Key,
-    /// The others in descending order, before them one that is behind all; and how many they are.
+    /// The others in descending order, behind two that are behind all; and where the last of them is, in bytes: as many keys
+    /// from the start as there are lanes that hold anything.
     heads: [Key; LANES],
-    others: usize,
+    last: usize,
     lanes: Box<[Ring<E>; LANES]>,
     /// Entries out of their lane's order, or without a place there: a heap with the next first. The first of all of them is
     /// the only entry of the last lane.
@@ -140,13 +144,13 @@ impl<E: Copy + Default> EventQueue<E> {
     /// An empty queue at time zero with lanes 0 to `lanes - 1`.
     ///
     /// # Panics
-    /// If there are more than 63 lanes.
+    /// If there are more than 62 lanes.
     pub fn new(count: usize) -> EventQueue<E> {
-        assert!(count <= ASTRAY, "{count} lanes, {ASTRAY} at most");
+        assert!(count < ASTRAY, "{count} lanes, fewer than {ASTRAY} are to be had");
         EventQueue {
             first: Key::NEVER,
             heads: [Key::NEVER; LANES],
-            others: 0,
+            last: 0,
             lanes: lanes(),
             astray: BinaryHeap::new(),
             order: 0,
@@ -201,8 +205,33 @@ impl<E: Copy + Default> EventQueue<E> {
         lane.entries[lane.tail as usize] = Entry { key, event };
         (lane.tail, lane.last) = (lane.tail.wrapping_add(1), time);
         if waiting == 0 {
-            self.add_head(key);
+            if time < self.first.time {
+                self.put_first(key);
+            } else {
+                self.add_head(key);
+            }
         }
+    }
+
+    /// The key of what is pushed comes before all.
+    #[inline(always)]
+    fn put_first(&mut self, key: Key) {
+        if key.time < self.now.ps() {
+            self.refuse(Time::from_ps(key.time));
+        }
+        // Where the queue was empty, what stood for that is now the second.
+        let second = std::mem::replace(&mut self.first, key);
+        self.last += SIZE;
+        // SAFETY: a place of `heads`.
+        unsafe { *self.last_head() = second };
+    }
+
+    /// The last of the keys behind the first: the second of all. It may be read and written, and so may those before it.
+    #[inline(always)]
+    fn last_head(&mut self) -> *mut Key {
+        debug_assert!(self.last < LANES * SIZE && self.last.is_multiple_of(SIZE), "{} bytes of heads", self.last);
+        // SAFETY: lanes are fewer than places, by one.
+        unsafe { (&raw mut self.heads).cast::<Key>().byte_add(self.last) }
     }
 
     /// If an event at `when` would be the next: moves on to that time, as if it had been pushed and popped.
@@ -220,40 +249,36 @@ impl<E: Copy + Default> EventQueue<E> {
         next
     }
 
-    /// A lane that was empty has an entry.
+    /// A lane that was empty has an entry, which does not come before all.
     #[inline(never)]
     fn add_head(&mut self, key: Key) {
-        let mut other = key;
-        if key.is_before(self.first) {
-            if key.time < self.now.ps() {
-                self.refuse(Time::from_ps(key.time));
-            }
-            other = std::mem::replace(&mut self.first, key);
-            if other == Key::NEVER {
-                return;
-            }
-        }
-        self.others += 1;
-        insert(&mut self.heads, self.others, other);
+        self.last += SIZE;
+        // SAFETY: a place of `heads` and not the first, as a lane held something before.
+        unsafe { insert(self.last_head(), key) };
     }
 
     /// The first key is gone; after it there is `key` in its lane.
     #[inline(always)]
     fn replace_first(&mut self, key: Key) {
-        let second = self.heads[self.others % LANES];
-        if key.is_before(second) {
-            self.first = key;
-        } else {
-            self.first = second;
-            insert(&mut self.heads, self.others, key);
+        let last = self.last_head();
+        // SAFETY: a place of `heads`, and not the first, as a lane holds something.
+        unsafe {
+            let second = *last;
+            if key.is_before(second) {
+                self.first = key;
+            } else {
+                self.first = second;
+                insert(last, key);
+            }
         }
     }
 
     /// The first key is gone, and nothing is after it in its lane.
     #[inline(always)]
     fn drop_first(&mut self) {
-        self.first = self.heads[self.others % LANES];
-        self.others -= usize::from(self.others > 0);
+        // SAFETY: a place of `heads`.
+        self.first = unsafe { *self.last_head() };
+        self.last -= SIZE;
     }
 
     #[cold]
@@ -308,7 +333,7 @@ impl<E: Copy + Default> EventQueue<E> {
         if lane.head == lane.tail {
             *first = entry;
             lane.tail = lane.head.wrapping_add(1);
-            self.add_head(key);
+            self.put_head(key);
         } else if first.key.is_before(key) {
             self.astray.push(Astray(entry));
         } else {
@@ -318,11 +343,20 @@ impl<E: Copy + Default> EventQueue<E> {
             if before.key == self.first {
                 self.drop_first();
             } else {
-                let heads = &mut self.heads[..=self.others];
+                let heads = &mut self.heads[..=self.last / SIZE];
                 let at = heads.iter().position(|key| *key == before.key).expect("the head of what went astray");
                 heads.copy_within(at + 1.., at);
-                self.others -= 1;
+                self.last -= SIZE;
             }
+            self.put_head(key);
+        }
+    }
+
+    /// The first of what went astray has this key.
+    fn put_head(&mut self, key: Key) {
+        if key.is_before(self.first) {
+            self.put_first(key);
+        } else {
             self.add_head(key);
         }
     }
@@ -343,12 +377,14 @@ impl<E: Copy + Default> EventQueue<E> {
     }
 }
 
-/// Puts `key` into the descending order of `heads`, whose place `at` is free, behind the first. The first stays where it is.
+/// Puts `key` into the descending order of heads, of which the place `last` is free, behind the first, which stays where it is.
+///
+/// # Safety
+/// `last` is a place of [`heads`](EventQueue::heads), and not the first.
 #[inline(always)]
-fn insert(heads: &mut [Key; LANES], at: usize, key: Key) {
-    debug_assert!((1..LANES).contains(&at) && heads[0] == Key::NEVER);
-    let mut place = &raw mut heads[at % LANES];
-    // SAFETY: no key but the first of `heads` is behind all, so that the loop ends there at the latest, in front of the second.
+unsafe fn insert(last: *mut Key, key: Key) {
+    let mut place = last;
+    // SAFETY: the first of the heads is behind all, so that the loop ends before it goes in front of the second.
     unsafe {
         loop {
             let before = *place.sub(1);

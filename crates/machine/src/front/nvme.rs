@@ -151,7 +151,7 @@ impl Nvme {
             let (tag, at) = self.device.admit_one(queue, arrives, prompt, command, looks_ahead, part)?;
             return Some((Tag(u32::from(tag)), at));
         }
-        self.announce(now, (queue, cid), at, request, s);
+        self.announce(now, (queue, cid), at, *request, s);
         None
     }
 
@@ -161,10 +161,10 @@ impl Nvme {
         now: Time,
         (queue, cid): (u16, u16),
         at: Time,
-        request: &Request,
+        request: Request,
         s: &mut impl Schedule<Event>,
     ) {
-        self.host.keep(queue, cid, *request);
+        self.host.keep(queue, cid, request);
         self.ringing += 1;
         s.at(DOORBELL, self.link.doorbell(now, at), Event::Doorbell { queue, cid });
     }
