@@ -4,7 +4,8 @@ result = nandram.run("nvme-client-tlc", "job.fio")
 result.iops, result.latency_mean_ns, result.latency(), result.plot_latency_cdf()
 """
 
-from nandram.errors import UserError
+from nandram.errors import StorageError, UserError
+from nandram.memory import Memory
 from nandram.paging import Paging, PagingSweep, paging, paging_sweep
 from nandram.papers import Reproduction, reproduce
 from nandram.probing import Probe, ProbeInterrupted, probe
@@ -14,12 +15,14 @@ from nandram.simulate import run
 from nandram.system import System, load, systems
 
 __all__ = [
+    "Memory",
     "Paging",
     "PagingSweep",
     "Probe",
     "ProbeInterrupted",
     "Reproduction",
     "Result",
+    "StorageError",
     "System",
     "Traffic",
     "UserError",

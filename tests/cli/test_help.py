@@ -22,6 +22,9 @@ from nandram.cli import main
         ["capture", "block", "--help"],
         ["capture", "pages", "--help"],
         ["capture", "memory", "--help"],
+        ["memory", "--help"],
+        ["memory", "check", "--help"],
+        ["memory", "rollback", "--help"],
     ],
     ids=" ".join,
 )

@@ -5,6 +5,7 @@ use std::fs::{File, OpenOptions};
 use std::io::{self, Seek, SeekFrom};
 use std::os::unix::fs::{FileExt, FileTypeExt, OpenOptionsExt};
 use std::path::Path;
+use std::time::Duration;
 
 use direct::Aligned;
 use media::{BlockAddr, Geometry, OpId, PageAddr, Status};
@@ -65,11 +66,17 @@ fn open_file(path: &Path, new: bool, write: bool) -> io::Result<File> {
     }
 }
 
+/// Takes the lock. A process that was killed has it until the kernel is done with its requests, a moment after its end.
 fn lock(file: &File, path: &str) -> Result<(), Error> {
-    match flock(file, FlockOperation::NonBlockingLockExclusive) {
-        Ok(()) => Ok(()),
-        Err(rustix::io::Errno::WOULDBLOCK) => Err(Error::Locked { path: path.to_owned() }),
-        Err(error) => Err(io_error(path, "cannot be locked")(error.into())),
+    let mut tries = 25;
+    loop {
+        match flock(file, FlockOperation::NonBlockingLockExclusive) {
+            Ok(()) => return Ok(()),
+            Err(rustix::io::Errno::WOULDBLOCK) if tries > 0 => tries -= 1,
+            Err(rustix::io::Errno::WOULDBLOCK) => return Err(Error::Locked { path: path.to_owned() }),
+            Err(error) => return Err(io_error(path, "cannot be locked")(error.into())),
+        }
+        std::thread::sleep(Duration::from_millis(20));
     }
 }
 

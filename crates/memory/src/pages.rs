@@ -49,6 +49,16 @@ impl<D: Device> Memory<D> {
         Ok(())
     }
 
+    /// That `bytes` bytes from `address` on are there and may be read.
+    ///
+    /// # Errors
+    /// If not.
+    pub fn check(&mut self, address: u64, bytes: u64) -> Result<(), Error> {
+        self.enter()?;
+        let range = self.check_range(address, bytes)?;
+        self.permitted(range, false)
+    }
+
     /// `bytes` bytes of zeros: whole pages, one after the other. Temporary ones are gone when the memory is opened again.
     ///
     /// # Errors
@@ -153,7 +163,7 @@ impl<D: Device> Memory<D> {
     ///
     /// # Errors
     /// If the device fails, or the table cannot be read.
-    pub fn check(&mut self) -> Result<(Vec<Error>, u64), Error> {
+    pub fn verify(&mut self) -> Result<(Vec<Error>, u64), Error> {
         self.enter()?;
         let page_bytes = self.shape().page_bytes();
         let segment = u64::from(self.shape().segment_bytes);

@@ -72,12 +72,12 @@ fn what_was_synced_is_there_again_and_what_was_not_is_not() {
         let newer = memory.sync(None).expect("synced");
         memory.drop_token(newer).expect("live");
     }
-    assert_eq!(memory.check().expect("read").0.len(), 0);
+    assert_eq!(memory.verify().expect("read").0.len(), 0);
     memory.rollback(token).expect("live");
     memory.read(at, &mut found).expect("read");
     assert!(found == bytes);
     memory.compact().expect("compacted");
-    assert_eq!(memory.check().expect("read").0.len(), 0);
+    assert_eq!(memory.verify().expect("read").0.len(), 0);
     let stats = memory.stats();
     assert!(stats.controller.needed < 120, "{stats:?}");
     memory.close().expect("closed");
@@ -246,7 +246,7 @@ fn files_that_are_no_memory_or_were_damaged_are_told_so() {
     let lost = memory.read(at, &mut vec![0; 1 << 20]).expect_err("damaged").to_string();
     let begin = format!("{name}: address {:#x}: the 4096 bytes there cannot be read: block ", at + (1 << 19));
     assert!(lost.starts_with(&begin) && lost.ends_with(": its checksum does not match"), "{lost}");
-    let (found, pages) = memory.check().expect("checked");
+    let (found, pages) = memory.verify().expect("checked");
     assert_eq!((found.len(), pages), (1, 17));
     let mut first = [0; 4096];
     memory.read(at, &mut first).expect("read");
@@ -255,7 +255,7 @@ fn files_that_are_no_memory_or_were_damaged_are_told_so() {
     memory.write(at + (1 << 19), &[0; 4096]).expect("written");
     memory.drop_token(token).expect("live");
     let after = memory.sync(None).expect("synced");
-    assert_eq!(memory.check().expect("checked").0.len(), 0);
+    assert_eq!(memory.verify().expect("checked").0.len(), 0);
     memory.drop_token(after).expect("live");
     memory.close().expect("closed");
 }
@@ -324,7 +324,7 @@ fn kill(seed: u64, place: &Place, after: u64) -> Result<(), String> {
         }
         heard
     };
-    while let Some(line) = lines.next() {
+    for line in lines.by_ref() {
         if hear(line) >= after {
             break;
         }

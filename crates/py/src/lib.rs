@@ -2,6 +2,8 @@
 
 mod columns;
 mod files;
+#[cfg(target_os = "linux")]
+mod memory;
 mod options;
 mod paging;
 mod probing;
@@ -234,6 +236,11 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<probing::ProbeOutput>()?;
     module.add_function(wrap_pyfunction!(paging::paging, module)?)?;
     module.add_function(wrap_pyfunction!(paging::paging_sweep, module)?)?;
+    #[cfg(target_os = "linux")]
+    {
+        module.add_class::<memory::MemoryFile>()?;
+        module.add_function(wrap_pyfunction!(memory::memory_info, module)?)?;
+    }
     module.add("__version__", env!("CARGO_PKG_VERSION"))?;
     module.add_class::<RunOutput>()
 }

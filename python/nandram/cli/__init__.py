@@ -6,7 +6,11 @@ import sys
 import typer
 from typer.exceptions import TyperException
 
+<<<<<<< HEAD
 from nandram.cli import capture, paging, probe, report, reproduce, run, systems
+=======
+from nandram.cli import capture, memory, paging, probe, reproduce, run, systems
+>>>>>>> f40a924 (nandram.Memory and nandram memory: a program's memory in a file, with sync, rollback, transactions and fault messages)
 from nandram.errors import UserError
 
 app = typer.Typer(
@@ -27,6 +31,7 @@ app.command()(systems.check)
 app.command()(systems.schema)
 app.command("systems")(systems.list_systems)
 app.add_typer(capture.app, name="capture")
+app.add_typer(memory.app, name="memory")
 
 
 def _version(wanted: bool) -> None:

@@ -1,0 +1,76 @@
+//! What calls cost, in bytes and pages, never in time: a sync writes little more than what is dirty, a rollback looks at what changed.
+
+use std::fs;
+use std::path::PathBuf;
+
+use memory::{Memory, Options};
+use sim::Streams;
+
+struct Place(PathBuf);
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        drop(fs::remove_file(&self.0));
+    }
+}
+
+/// A memory of so many bytes, all of them written.
+fn filled(name: &str, bytes: u64) -> (Place, Memory, u64) {
+    let path = std::env::temp_dir().join(format!("nandram-{}-{name}.memory", std::process::id()));
+    drop(fs::remove_file(&path));
+    let options = Options { capacity: Some(bytes), dram: 16 << 20, ..Options::default() };
+    let mut memory = Memory::create(&path, &options).unwrap_or_else(|error| panic!("{error}"));
+    let place = Place(path);
+    let at = memory.alloc(bytes, false).expect("room");
+    let piece = vec![1; 1 << 20];
+    for offset in (0..bytes).step_by(1 << 20) {
+        memory.write(at + offset, &piece).expect("written");
+    }
+    (place, memory, at)
+}
+
+/// Over many syncs of one segment in a hundred, checkpoints of the table and collection among them.
+#[test]
+fn a_sync_writes_at_most_1_3_times_what_is_dirty() {
+    let bytes = 64u64 << 20;
+    let (_place, mut memory, at) = filled("sync", bytes);
+    let mut last = memory.sync(None).expect("synced");
+    let mut rng = Streams::new(1).stream("test.costs");
+    let (before, mut dirty, rounds) = (memory.stats(), 0, 12);
+    for round in 0..rounds {
+        for _ in 0..bytes / 4096 / 100 {
+            let place = rng.below(bytes / 4096) * 4096 + rng.below(4088);
+            memory.write(at + place, &(round + 1u64).to_le_bytes()).expect("written");
+        }
+        dirty += memory.stats().dirty;
+        let token = memory.sync(None).expect("synced");
+        memory.drop_token(last).expect("live");
+        last = token;
+    }
+    let after = memory.stats();
+    // 1 % of 64 MiB is little, so that what is the same for every commit weighs: a drop is one more.
+    let (written, due) = (after.written_bytes - before.written_bytes, dirty * 4096);
+    eprintln!("{written} bytes for {due}: {:.3}", written as f64 / due as f64);
+    assert!(written * 10 <= due * 13, "{written} bytes for {due}");
+    assert!(after.controller.commits > before.controller.commits + 20);
+}
+
+#[test]
+fn a_rollback_looks_at_what_changed() {
+    let bytes = 16u64 << 20;
+    let (_place, mut memory, at) = filled("rollback", bytes);
+    let token = memory.sync(None).expect("synced");
+    for pages in [1, 10, 100] {
+        let before = memory.stats();
+        for page in 0..pages {
+            memory.write(at + page * 65536 + 7, b"changed").expect("written");
+        }
+        memory.sync(None).expect("synced");
+        memory.rollback(token).expect("live");
+        let after = memory.stats();
+        assert_eq!(after.controller.rolled_back - before.controller.rolled_back, pages);
+        let mut found = [0; 7];
+        memory.read(at + 7, &mut found).expect("read");
+        assert_eq!(found, [1; 7]);
+    }
+}

@@ -1,0 +1,207 @@
+//! A memory on a file, as Python sees it. Python's lock is not held while anything is read or written.
+
+use std::path::{Path, PathBuf};
+use std::sync::Mutex;
+
+use ::memory::{Error, Memory, Options, Permissions, Token, shape_of};
+use pyo3::buffer::PyBuffer;
+use pyo3::prelude::*;
+use pyo3::types::{PyBytes, PyDict};
+
+use crate::user_error;
+
+/// A fault of the file, `nandram.StorageError`; what the caller did wrong is `nandram.UserError`.
+fn raise(py: Python<'_>, error: &Error) -> PyErr {
+    let fault = matches!(
+        error,
+        Error::Io { .. }
+            | Error::Damaged { .. }
+            | Error::Truncated { .. }
+            | Error::DiskFull { .. }
+            | Error::Unreadable { .. }
+            | Error::TableUnreadable { .. }
+            | Error::Broken { .. }
+    );
+    if !fault {
+        return user_error(py, error);
+    }
+    let class = py.import("nandram.errors").and_then(|module| module.getattr("StorageError"));
+    match class.and_then(|class| class.call1((error.to_string(),))) {
+        Ok(error) => PyErr::from_value(error),
+        Err(error) => error,
+    }
+}
+
+/// A memory that is open, or was closed.
+#[pyclass(frozen)]
+pub struct MemoryFile {
+    memory: Mutex<Option<Memory>>,
+    path: String,
+}
+
+impl MemoryFile {
+    fn with<T: Send>(&self, py: Python<'_>, call: impl FnOnce(&mut Memory) -> Result<T, Error> + Send) -> PyResult<T> {
+        let called = py.detach(|| {
+            let mut memory = self.memory.lock().expect("no call panics");
+            memory.as_mut().map(call)
+        });
+        match called {
+            Some(result) => result.map_err(|error| raise(py, &error)),
+            None => Err(user_error(py, format!("{}: the memory is closed", self.path))),
+        }
+    }
+}
+
+fn size(py: Python<'_>, what: &str, text: Option<&str>) -> PyResult<Option<u64>> {
+    let parse = |text| sim::units::size(text).map_err(|error| user_error(py, format!("{what}: {error}")));
+    text.map(parse).transpose()
+}
+
+#[pymethods]
+impl MemoryFile {
+    /// Makes a memory, or opens it.
+    #[staticmethod]
+    #[pyo3(signature = (path, make, capacity, dram, space, tokens))]
+    fn open(
+        py: Python<'_>,
+        path: PathBuf,
+        make: bool,
+        capacity: Option<&str>,
+        dram: Option<&str>,
+        space: Option<&str>,
+        tokens: Option<u32>,
+    ) -> PyResult<MemoryFile> {
+        let mut options = Options { capacity: size(py, "capacity", capacity)?, ..Options::default() };
+        options.space = size(py, "space", space)?;
+        options.dram = size(py, "dram", dram)?.unwrap_or(options.dram);
+        options.tokens = tokens.unwrap_or(options.tokens);
+        let opened = py.detach(|| match make {
+            true => Memory::create(&path, &options),
+            false => Memory::open(&path, &options),
+        });
+        let memory = opened.map_err(|error| raise(py, &error))?;
+        Ok(MemoryFile { memory: Mutex::new(Some(memory)), path: path.display().to_string() })
+    }
+
+    fn alloc(&self, py: Python<'_>, bytes: u64, temporary: bool) -> PyResult<u64> {
+        self.with(py, |memory| memory.alloc(bytes, temporary))
+    }
+
+    fn delete(&self, py: Python<'_>, address: u64, bytes: u64) -> PyResult<()> {
+        self.with(py, |memory| memory.delete(address, bytes))
+    }
+
+    fn set_permissions(&self, py: Python<'_>, address: u64, bytes: u64, allowed: (bool, bool, bool)) -> PyResult<()> {
+        let (read, write, permanent) = allowed;
+        let permissions = Permissions { read, write, permanent, ..Permissions::PRIVATE };
+        self.with(py, |memory| memory.set_permissions(address, bytes, permissions))
+    }
+
+    fn read<'py>(&self, py: Python<'py>, address: u64, bytes: usize) -> PyResult<Bound<'py, PyBytes>> {
+        let read = self.with(py, |memory| {
+            // Before memory is taken for it.
+            memory.check(address, bytes as u64)?;
+            let mut into = vec![0; bytes];
+            memory.read(address, &mut into).map(|()| into)
+        })?;
+        Ok(PyBytes::new(py, &read))
+    }
+
+    fn read_into(&self, py: Python<'_>, address: u64, into: PyBuffer<u8>) -> PyResult<()> {
+        let mut bytes = vec![0; into.item_count()];
+        self.with(py, |memory| memory.read(address, &mut bytes))?;
+        into.copy_from_slice(py, &bytes)
+    }
+
+    fn write(&self, py: Python<'_>, address: u64, bytes: PyBuffer<u8>) -> PyResult<()> {
+        let bytes = bytes.to_vec(py)?;
+        self.with(py, |memory| memory.write(address, &bytes))
+    }
+
+    #[pyo3(signature = (name))]
+    fn sync(&self, py: Python<'_>, name: Option<&str>) -> PyResult<u64> {
+        self.with(py, |memory| memory.sync(name).map(|token| token.0))
+    }
+
+    fn rollback(&self, py: Python<'_>, token: u64) -> PyResult<()> {
+        self.with(py, |memory| memory.rollback(Token(token)))
+    }
+
+    fn drop_token(&self, py: Python<'_>, token: u64) -> PyResult<()> {
+        self.with(py, |memory| memory.drop_token(Token(token)))
+    }
+
+    fn tokens(&self, py: Python<'_>) -> PyResult<Vec<(u64, Option<String>)>> {
+        let tokens = self.with(py, Memory::tokens)?;
+        Ok(tokens.into_iter().map(|(token, name)| (token.0, name)).collect())
+    }
+
+    fn token(&self, py: Python<'_>, name: &str) -> PyResult<u64> {
+        self.with(py, |memory| memory.token(name).map(|token| token.0))
+    }
+
+    /// What cannot be read, and how many pages there are.
+    fn verify(&self, py: Python<'_>) -> PyResult<(Vec<String>, u64)> {
+        let (errors, pages) = self.with(py, Memory::verify)?;
+        Ok((errors.iter().map(Error::to_string).collect(), pages))
+    }
+
+    fn compact(&self, py: Python<'_>) -> PyResult<()> {
+        self.with(py, Memory::compact)
+    }
+
+    fn stats<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        let stats = self.with(py, |memory| Ok(memory.stats()))?;
+        let [host, table, copies] = stats.controller.programs;
+        let counts = [
+            ("hits", stats.hits),
+            ("misses", stats.misses),
+            ("read_bytes", stats.read_bytes),
+            ("written_bytes", stats.written_bytes),
+            ("flushes", stats.flushes),
+            ("dirty_segments", stats.dirty),
+            ("dram_bytes", stats.dram_bytes),
+            ("needed_bytes", stats.needed_bytes),
+            ("space_bytes", stats.space_bytes),
+            ("data_segments", host),
+            ("table_segments", table),
+            ("copied_segments", copies),
+            ("blocks_collected", stats.controller.collected),
+            ("commits", stats.controller.commits),
+            ("pages_rolled_back", stats.controller.rolled_back),
+        ];
+        let dict = PyDict::new(py);
+        for (name, count) in counts {
+            dict.set_item(name, count)?;
+        }
+        Ok(dict)
+    }
+
+    fn capacity(&self, py: Python<'_>) -> PyResult<u64> {
+        self.with(py, |memory| Ok(memory.shape().capacity()))
+    }
+
+    /// Closed at once, if it is not.
+    fn close(&self, py: Python<'_>) -> PyResult<()> {
+        let closed = py.detach(|| {
+            let memory = self.memory.lock().expect("no call panics").take();
+            memory.map_or(Ok(()), Memory::close)
+        });
+        closed.map_err(|error| raise(py, &error))
+    }
+}
+
+/// What a file says of the memory in it, without opening it: numbers by name.
+#[pyfunction]
+pub fn memory_info(py: Python<'_>, path: PathBuf) -> PyResult<Bound<'_, PyDict>> {
+    let shape = shape_of(Path::new(&path)).map_err(|error| raise(py, &error))?;
+    let info = shape.info();
+    let dict = PyDict::new(py);
+    dict.set_item("capacity", info.capacity)?;
+    dict.set_item("file_bytes", info.file_bytes)?;
+    dict.set_item("page_bytes", shape.page_bytes())?;
+    dict.set_item("segment_bytes", shape.segment_bytes)?;
+    dict.set_item("block_bytes", shape.block_bytes())?;
+    dict.set_item("tokens", shape.tokens)?;
+    Ok(dict)
+}

@@ -1,0 +1,104 @@
+"""``nandram memory``: what is in a memory on a file, and its tokens."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from nandram.errors import StorageError, UserError
+
+if TYPE_CHECKING:
+    from nandram.memory import Memory
+
+app = typer.Typer(no_args_is_help=True, help="Look after a memory on a file (nandram.Memory).", rich_markup_mode=None)
+
+File = Annotated[str, typer.Argument(metavar="FILE", help="The file or block device.")]
+
+
+@app.command()
+def info(path: File) -> None:
+    """Show what a memory was made with, and what it takes of the disk. It may be open elsewhere."""
+    with _told():
+        from nandram._core import memory_info
+
+        found = memory_info(path)
+    print(f"capacity   {_size(found['capacity'])}")
+    print(f"pages      {_size(found['page_bytes'])}, of segments of {_size(found['segment_bytes'])}")
+    print(f"tokens     at most {found['tokens']}")
+    print(f"file       {_size(found['file_bytes'])}")
+    if Path(path).is_file():
+        print(f"on disk    {_size(Path(path).stat().st_blocks * 512)}")
+
+
+@app.command()
+def check(path: File) -> None:
+    """Read all that is in a memory. What cannot be read is named, and the status is 1."""
+    with _told(), _open(path) as memory:
+        lost = memory.verify()
+    for line in lost:
+        print(line)
+    print("all can be read" if not lost else f"{len(lost)} segments cannot be read")
+    if lost:
+        raise typer.Exit(1)
+
+
+@app.command()
+def tokens(path: File) -> None:
+    """List the states that a memory keeps, oldest first: token and name."""
+    with _told(), _open(path) as memory:
+        live = memory.tokens()
+    for token, name in live.items():
+        print(f"{token}  {name}" if name else f"{token}")
+
+
+@app.command()
+def rollback(
+    path: File, token: Annotated[str, typer.Argument(metavar="TOKEN|NAME", help="A token, or the name of one.")]
+) -> None:
+    """Go back to a state that a memory keeps. What is newer is lost."""
+    with _told(), _open(path) as memory:
+        named = token in memory.tokens().values()
+        memory.rollback(int(token) if token.isdecimal() and not named else token)
+
+
+@app.command()
+def drop(
+    path: File, token: Annotated[str, typer.Argument(metavar="TOKEN|NAME", help="A token, or the name of one.")]
+) -> None:
+    """Forget a state, so that what only it needs is room again."""
+    with _told(), _open(path) as memory:
+        named = token in memory.tokens().values()
+        memory.drop(int(token) if token.isdecimal() and not named else token)
+
+
+@app.command()
+def compact(path: File) -> None:
+    """Gather what is needed, and give the rest of the file's space back to the disk."""
+    with _told(), _open(path) as memory:
+        memory.compact()
+
+
+def _open(path: str) -> "Memory":
+    from nandram.memory import Memory
+
+    return Memory(path)
+
+
+class _told:  # noqa: N801 (reads as a statement)
+    """A fault of the file is told as any other error is."""
+
+    def __enter__(self) -> None:
+        """Do nothing."""
+
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
+        """Tell it."""
+        if isinstance(error, StorageError):
+            raise UserError(str(error)) from error
+
+
+def _size(amount: int) -> str:
+    """``1TiB``, ``35.2MiB``: binary, as memory is."""
+    value, units = float(amount), ["B", "KiB", "MiB", "GiB", "TiB"]
+    while value >= 1024 and len(units) > 1:
+        value, units = value / 1024, units[1:]
+    return f"{value:.1f}".removesuffix(".0") + units[0]

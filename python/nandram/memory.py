@@ -1,0 +1,193 @@
+"""Memory on a file or a block device, larger than DRAM, with checkpoints that cost what changed."""
+
+import contextlib
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, Self, cast
+
+from nandram.errors import UserError
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+    from typing_extensions import Buffer
+
+    Data = Buffer | NDArray[Any]
+
+
+class Memory:
+    """Memory in a file: pages of 64 KiB that are allocated, read, written, synced and rolled back.
+
+    What is written counts from `sync` on: after a crash, and after `close`, the memory opens as the last completed
+    sync, rollback or drop left it. One process has it open at a time; threads may share it, and call one after the
+    other. All calls raise `nandram.UserError` for what the caller did wrong, and `nandram.StorageError` if the file
+    cannot be read or written.
+    """
+
+    def __init__(
+        self,
+        path: str | os.PathLike[str],
+        capacity: str | None = None,
+        dram: str | None = None,
+        *,
+        space: str | None = None,
+        tokens: int | None = None,
+    ) -> None:
+        """Open the memory in `path`, or make it: a file that is not there, or a drive that begins with zeros.
+
+        `capacity`: what can be allocated, ``"1TiB"``; when it is opened again it may be left out. `dram`: of the cache,
+        ``"256MiB"`` unless given. When it is made: `space`, room in the file for data and what tokens keep (twice the
+        capacity; what was never written takes none of the disk's), and how many `tokens` may be live (256).
+        """
+        try:
+            from nandram._core import MemoryFile
+        except ImportError as error:
+            raise UserError("Memory needs Linux") from error
+
+        name = os.fspath(path)
+        make = not Path(name).exists() or (capacity is not None and _is_empty_drive(name))
+        if make and capacity is None:
+            raise UserError(f"{name}: there is no memory, and a new one needs a capacity")
+        if not make and (space is not None or tokens is not None):
+            raise UserError(f"{name}: the memory is there already: space and tokens are what it was made with")
+        self._file = MemoryFile.open(name, make, capacity, dram, space, tokens)
+        self.path = name
+
+    @property
+    def capacity(self) -> int:
+        """Bytes that can be allocated."""
+        return self._file.capacity()
+
+    def alloc(self, size: int, *, temporary: bool = False) -> int:
+        """Return the address of `size` zeros: whole pages in a row.
+
+        Temporary ones are gone when the memory is opened again.
+        """
+        return self._file.alloc(_count("size", size), temporary)
+
+    def delete(self, address: int, size: int) -> None:
+        """Delete the pages of a range. States that tokens stand for still have them."""
+        self._file.delete(_count("address", address), _count("size", size))
+
+    def setperms(
+        self, address: int, size: int, *, read: bool = True, write: bool = True, permanent: bool = True
+    ) -> None:
+        """Set what may be done with the pages of a range, and whether they stay."""
+        self._file.set_permissions(_count("address", address), _count("size", size), (read, write, permanent))
+
+    def read(self, address: int, size: int) -> bytes:
+        """Return `size` bytes from `address` on."""
+        return self._file.read(_count("address", address), _count("size", size))
+
+    def read_into(self, address: int, buffer: "Data") -> None:
+        """Read as many bytes as a buffer has into it: a bytearray, or an array that is contiguous."""
+        self._file.read_into(_count("address", address), _bytes_of(buffer))
+
+    def write(self, address: int, data: "Data") -> None:
+        """Write bytes, or an array that is contiguous, to `address` on."""
+        self._file.write(_count("address", address), _bytes_of(data))
+
+    def sync(self, name: str | None = None) -> int:
+        """Make all that was written durable; return a token to come back to it, which may have a name."""
+        return self._file.sync(name)
+
+    def rollback(self, token: int | str) -> None:
+        """Go back to what a token, or the name of one, stands for. What is newer is forgotten, tokens too."""
+        self._file.rollback(self._token(token))
+
+    def drop(self, token: int | str) -> None:
+        """Forget a token: what only it needs is room again."""
+        self._file.drop_token(self._token(token))
+
+    def tokens(self) -> dict[int, str | None]:
+        """Return the tokens that are live, oldest first, and their names."""
+        return dict(self._file.tokens())
+
+    def _token(self, token: int | str) -> int:
+        return self._file.token(token) if isinstance(token, str) else _count("token", token)
+
+    @contextlib.contextmanager
+    def transaction(self) -> Iterator[int]:
+        """Sync; on an exception go back to that, else sync again: all of what is done within, or nothing of it."""
+        token = self.sync()
+        try:
+            yield token
+        except BaseException:
+            self.rollback(token)
+            self.drop(token)
+            raise
+        done = self.sync()
+        self.drop(token)
+        self.drop(done)
+
+    def verify(self) -> list[str]:
+        """Read all that is there; return a line for each segment that cannot be read."""
+        return self._file.verify()[0]
+
+    def compact(self) -> None:
+        """Gather what is needed, and give the rest of the file's space back to the disk."""
+        self._file.compact()
+
+    def stats(self) -> dict[str, int]:
+        """Return what was done since it was opened, and how full it is."""
+        return self._file.stats()
+
+    def prometheus(self) -> str:
+        """Return the same in Prometheus' text format."""
+        gauges = {"dirty_segments", "dram_bytes", "needed_bytes", "space_bytes"}
+        label = self.path.replace("\\", r"\\").replace('"', r"\"").replace("\n", r"\n")
+        lines = []
+        for name, value in self.stats().items():
+            gauge = name in gauges
+            metric = f"nandram_memory_{name}" + ("" if gauge else "_total")
+            lines += [f"# TYPE {metric} {'gauge' if gauge else 'counter'}", f'{metric}{{path="{label}"}} {value}']
+        return "\n".join(lines) + "\n"
+
+    def close(self) -> None:
+        """Close it. What was not synced is given up. Closing twice does nothing."""
+        self._file.close()
+
+    def __enter__(self) -> Self:
+        """Return itself; it is closed at the end."""
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """Close it."""
+        self.close()
+
+    def __repr__(self) -> str:
+        return f"<Memory in {self.path}>"
+
+
+def _count(what: str, value: int) -> int:
+    """That a number is one of bytes."""
+    if isinstance(value, bool) or not hasattr(value, "__index__"):
+        raise UserError(f"{what} is {value!r}, expected a whole number")
+    number = value.__index__()
+    if not 0 <= number < 2**64:
+        raise UserError(f"{what} is {number}, expected 0 to 2^64 - 1")
+    return number
+
+
+def _bytes_of(data: "Data") -> memoryview:
+    """The bytes of a buffer, none of them copied."""
+    try:
+        # An array is a buffer, though before Python 3.12 its type does not say so.
+        view = memoryview(cast("Buffer", data))
+    except TypeError as error:
+        raise UserError(f"found a {type(data).__name__}, expected bytes or an array") from error
+    if not view.c_contiguous:
+        raise UserError(f"the array of shape {view.shape} is not contiguous: copy it first")
+    return view.cast("B") if view.nbytes else memoryview(b"")
+
+
+def _is_empty_drive(path: str) -> bool:
+    """Whether it is a block device that begins with zeros."""
+    with contextlib.suppress(OSError):
+        if Path(path).is_block_device():
+            with Path(path).open("rb") as drive:
+                return not any(drive.read(1 << 16))
+    return False

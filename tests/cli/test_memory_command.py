@@ -1,0 +1,68 @@
+"""``nandram memory``."""
+
+from pathlib import Path
+
+import pytest
+
+from nandram import Memory
+from nandram.cli import main
+
+
+def run(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, str, str]:
+    with pytest.raises(SystemExit) as end:
+        main(["memory", *arguments])
+    printed = capsys.readouterr()
+    return int(end.value.code or 0), printed.out, printed.err
+
+
+def test_looking_after_a_memory(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = str(tmp_path / "a.memory")
+    with Memory(path, capacity="4MiB", dram="1MiB") as memory:
+        at = memory.alloc(100_000)
+        memory.write(at, b"first")
+        first = memory.sync("the first")
+        memory.write(at, b"other")
+        second = memory.sync()
+        status, out, _ = run(capsys, "info", path)
+        assert status == 0
+        assert out.splitlines()[0] == "capacity   4MiB"
+        status, _, err = run(capsys, "tokens", path)
+        assert (status, err) == (2, f"error: {path}: the memory is open elsewhere, and has one writer at a time\n")
+    assert run(capsys, "tokens", path) == (0, f"{first}  the first\n{second}\n", "")
+    assert run(capsys, "check", path) == (0, "all can be read\n", "")
+    assert run(capsys, "rollback", path, "the first") == (0, "", "")
+    assert run(capsys, "tokens", path)[1] == f"{first}  the first\n"
+    with Memory(path) as memory:
+        assert memory.read(at, 5) == b"first"
+        for _ in range(6):
+            memory.write(at, bytes(100_000))
+            memory.drop(memory.sync())
+    before = Path(path).stat().st_blocks
+    assert run(capsys, "drop", path, str(first)) == (0, "", "")
+    assert run(capsys, "compact", path) == (0, "", "")
+    assert Path(path).stat().st_blocks <= before
+    status, _, err = run(capsys, "rollback", path, "99")
+    assert (status, err) == (2, "error: token 99 stands for no state that is kept\n")
+    content = bytearray(Path(path).read_bytes())
+    content[20] ^= 1
+    content[4096 + 20] ^= 1
+    Path(path).write_bytes(content)
+    status, _, err = run(capsys, "info", path)
+    words = f"error: {path}: this is not a memory: both copies of its superblock are damaged\n"
+    assert (status, err) == (2, words)
+    status, _, err = run(capsys, "check", str(tmp_path / "none"))
+    assert (status, err) == (2, f"error: {tmp_path / 'none'}: there is no memory, and a new one needs a capacity\n")
+
+
+def test_what_is_lost_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "a.memory"
+    with Memory(path, capacity="4MiB", dram="1MiB") as memory:
+        memory.write(memory.alloc(100_000), b"a marker that is found again")
+        memory.sync()
+    content = bytearray(path.read_bytes())
+    content[content.index(b"a marker")] ^= 1
+    path.write_bytes(content)
+    status, out, _ = run(capsys, "check", str(path))
+    assert status == 1
+    assert out.startswith(f"{path}: address 0x10000: the 4096 bytes there cannot be read: ")
+    assert out.endswith("1 segments cannot be read\n")

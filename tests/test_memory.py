@@ -1,0 +1,187 @@
+"""Memory on a file, from Python."""
+
+import os
+import textwrap
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import nandram
+from nandram import Memory, StorageError, UserError
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "here.memory"
+
+
+def made(path: Path, **more: object) -> Memory:
+    return Memory(path, capacity="4MiB", dram="1MiB", **more)  # type: ignore[arg-type]
+
+
+def test_what_was_synced_is_there_again_and_what_was_not_is_not(path: Path) -> None:
+    values = np.arange(30_000, dtype=np.float64).reshape(100, 300)
+    with made(path) as memory:
+        at = memory.alloc(values.nbytes)
+        memory.write(at, values)
+        token = memory.sync("values")
+        memory.write(at, b"not synced")
+    with Memory(path) as memory:
+        assert memory.capacity == 4 << 20
+        found = np.frombuffer(memory.read(at, values.nbytes)).reshape(values.shape)
+        assert np.array_equal(found, values)
+        into = np.zeros_like(values)
+        memory.read_into(at, into)
+        assert np.array_equal(into, values)
+        assert memory.tokens() == {token: "values"}
+        memory.write(at, bytearray(values.nbytes))
+        memory.rollback("values")
+        assert memory.read(at + 8, 8) == values.ravel()[1].tobytes()
+        memory.drop(token)
+        assert memory.tokens() == {}
+
+
+def test_a_transaction_is_all_or_nothing(path: Path) -> None:
+    with made(path) as memory:
+        at = memory.alloc(10)
+        with memory.transaction():
+            memory.write(at, b"all of it")
+
+        def fails() -> None:
+            with memory.transaction():
+                memory.write(at, b"nothing of it")
+                raise ZeroDivisionError
+
+        with pytest.raises(ZeroDivisionError):
+            fails()
+        assert memory.read(at, 9) == b"all of it"
+        assert memory.tokens() == {}
+    with Memory(path) as memory:
+        assert memory.read(at, 9) == b"all of it"
+
+
+def test_statistics_count_and_are_text_for_prometheus(path: Path) -> None:
+    with made(path) as memory:
+        at = memory.alloc(1 << 20)
+        memory.write(at, bytes(1 << 20))
+        memory.sync()
+        stats = memory.stats()
+        assert stats["written_bytes"] >= 1 << 20
+        assert stats["dirty_segments"] == 0
+        assert 256 <= stats["needed_bytes"] // 4096 <= 300
+        text = memory.prometheus().splitlines()
+        assert f'nandram_memory_flushes_total{{path="{path}"}} {stats["flushes"]}' in text
+        assert "# TYPE nandram_memory_space_bytes gauge" in text
+
+
+def test_misuses_are_told_in_these_words(path: Path) -> None:
+    with pytest.raises(UserError) as missing:
+        Memory(path)
+    assert str(missing.value) == f"{path}: there is no memory, and a new one needs a capacity"
+    memory = made(path)
+    at = memory.alloc(100)
+    table: list[tuple[Callable[[], object], str]] = [
+        (lambda: made(path), f"{path}: the memory is open elsewhere, and has one writer at a time"),
+        (lambda: memory.read(at, -1), "size is -1, expected 0 to 2^64 - 1"),
+        (lambda: memory.read("x", 1), "address is 'x', expected a whole number"),  # type: ignore[arg-type]
+        (
+            lambda: memory.read(at, 1 << 40),
+            f"address {at:#x}: {1 << 40} bytes from there are not within the memory's 4194304",
+        ),
+        (lambda: memory.read(0, 1), "address 0x0: 1 bytes from there are not within the memory's 4194304"),
+        (lambda: memory.read(at + 65536, 1), "address 0x20000: its page is not allocated"),
+        (lambda: memory.write(at, "text"), "found a str, expected bytes or an array"),  # type: ignore[arg-type]
+        (
+            lambda: memory.write(at, np.zeros((4, 4))[:, ::2]),
+            "the array of shape (4, 2) is not contiguous: copy it first",
+        ),
+        (lambda: memory.rollback(7), "token 7 stands for no state that is kept"),
+        (lambda: memory.rollback("x"), 'name "x": no token that is live has it'),
+        (
+            lambda: Memory(path, tokens=3),
+            f"{path}: the memory is there already: space and tokens are what it was made with",
+        ),
+        (
+            lambda: made(path.with_name("b"), space="1MiB"),
+            "space is 1048576 bytes, expected at least the capacity, 4194304",
+        ),
+        (
+            lambda: Memory(path.with_name("b"), capacity="4"),
+            'capacity: found "4" without a unit, expected a size such as "8KiB"',
+        ),
+    ]
+    for call, words in table:
+        with pytest.raises(UserError) as refused:
+            call()
+        assert str(refused.value) == words
+    memory.close()
+    memory.close()
+    with pytest.raises(UserError) as closed:
+        memory.read(at, 1)
+    assert str(closed.value) == f"{path}: the memory is closed"
+
+
+def test_a_child_process_is_told_to_open_it_itself(path: Path) -> None:
+    with made(path) as memory:
+        at = memory.alloc(1)
+        reader, writer = os.pipe()
+        child = os.fork()
+        if child == 0:
+            try:
+                memory.read(at, 1)
+            except UserError as error:
+                os.write(writer, str(error).encode())
+            os._exit(0)
+        os.waitpid(child, 0)
+        words = os.read(reader, 1000).decode()
+        assert words == (
+            f"{path}: the memory was opened by process {os.getpid()}, and is not this one's: open it after the fork"
+        )
+
+
+def test_damage_is_a_fault_and_the_rest_stays_readable(path: Path) -> None:
+    with made(path) as memory:
+        at = memory.alloc(100_000)
+        memory.write(at, bytes([1]) * 100_000)
+        memory.write(at + 50_000, b"a marker that is found again")
+        memory.sync()
+    content = bytearray(path.read_bytes())
+    content[content.index(b"a marker")] ^= 1
+    path.write_bytes(content)
+    with Memory(path) as memory:
+        with pytest.raises(StorageError) as lost:
+            memory.read(at, 100_000)
+        segment = (at + 50_000) // 4096 * 4096
+        assert str(lost.value).startswith(f"{path}: address {segment:#x}: the 4096 bytes there cannot be read: ")
+        assert memory.read(at, 4096) == bytes([1]) * 4096
+        assert memory.verify() == [str(lost.value)]
+
+
+def test_threads_share_it(path: Path) -> None:
+    from concurrent.futures import ThreadPoolExecutor
+
+    with made(path) as memory:
+        places = [memory.alloc(65536) for _ in range(8)]
+
+        def work(number: int) -> None:
+            for turn in range(50):
+                memory.write(places[number], bytes([number, turn]) * 1000)
+                assert memory.read(places[number], 2000) == bytes([number, turn]) * 1000
+
+        with ThreadPoolExecutor(8) as pool:
+            list(pool.map(work, range(8)))
+        assert nandram.Memory is Memory
+
+
+def test_the_readme_s_example_prints_what_it_says(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    readme = (Path(__file__).parent.parent / "README.md").read_text()
+    start = readme.index('    memory = Memory("field.memory"')
+    start = readme.rindex("\n\n", 0, readme.rindex("    import numpy as np", 0, start)) + 2
+    code, rest = readme[start:].split("\n\nIt prints `", 1)
+    monkeypatch.chdir(tmp_path)
+    exec(compile(textwrap.dedent(code), "README.md", "exec"), {})
+    assert capsys.readouterr().out == rest.split("`", 1)[0] + "\n"
