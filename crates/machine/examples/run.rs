@@ -6,9 +6,11 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use machine::System;
+use machine::memory;
 use machine::prepare::Preparation;
 use machine::run::{RunOptions, run};
 use machine::summary::summary;
+use machine::system::memory::MainMemory;
 use workload::Workload;
 
 fn main() -> ExitCode {
@@ -31,6 +33,11 @@ fn play() -> Result<String, Box<dyn std::error::Error>> {
     };
     let sets = sets.iter().map(|s| System::split_set(s)).collect::<Result<Vec<_>, _>>()?;
     let system = System::load(name, &sets)?;
+    if system.memory.kind != MainMemory::None {
+        let options = RunOptions { cache: std::env::var_os("NANDRAM_CACHE").map(Into::into), ..RunOptions::default() };
+        let outcome = memory::run::run(&system, Path::new(file), &options, &mut |_| true)?;
+        return Ok(serde_json::to_string_pretty(&outcome.summary())?);
+    }
     let workload = Workload::open(Path::new(file), None)?;
     let (_, preparation) =
         Preparation::NAMES.iter().find(|(name, _)| name == preparation).ok_or("no such preparation")?;

@@ -110,6 +110,7 @@ fn front(system: &System) -> FrontConfig {
             frames_per_afc: system.link.frames_per_afc,
         }),
         l::LinkType::OneNand => unreachable!("a OneNAND has no driver: crate::paging"),
+        l::LinkType::None => unreachable!("there is no storage"),
         l::LinkType::Ddr => link::Config::Ddr(link::DdrConfig {
             transfers_per_s: system.link.rate,
             width: system.link.width as u32,

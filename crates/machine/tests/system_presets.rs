@@ -28,6 +28,7 @@ fn the_presets_are_listed_with_their_titles() {
     hmb-e                 NVMe TLC drive with DRAM, 256 GB (SSD-E of the hmb paper)
     hmb-f                 Eight-channel NVMe MLC drive with DRAM, 512 GB (SSD-F of the hmb paper)
     onenand-xip           OneNAND with two buffers that code is paged from or executed in (Joo et al., 2006)
+    dram-only             All-DRAM: 8 MB LLC, 1 TB of DDR3 on four channels
     ");
 }
 
@@ -123,6 +124,7 @@ fn content_hashes_are_pinned() {
     hmb-e                 e008a2830065660b14bdd5e30743bad278dae97437ca13ceb3825d8da370c7cc
     hmb-f                 c8e26967d39b4d1af25f238660e6652197aaad03487b63726b8e871f47194b8a
     onenand-xip           1065a90ae0a3765b7f63af656321d462b3fdd2b523e67adbd847fd2be69e7121
+    dram-only             8c955f3da1c6f372a8b06563c8d733750c338995b0570ac4711e217756bc523c
     ");
 }
 

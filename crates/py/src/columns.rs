@@ -57,8 +57,8 @@ pub struct Tables {
 }
 
 impl Tables {
-    /// The tables of what was `measured` on `flash`, which was at work until `end`.
-    pub fn of(measured: Measured<'_>, flash: &Nand, end: Time) -> Tables {
+    /// The tables of what was `measured` on `flash`, if there is any, which was at work until `end`.
+    pub fn of(measured: Measured<'_>, flash: Option<&Nand>, end: Time) -> Tables {
         Tables { latency: latency(measured), throughput: throughput(measured), dies: dies(flash, end) }
     }
 
@@ -114,10 +114,11 @@ fn throughput(outcome: Measured<'_>) -> Columns {
     columns
 }
 
-fn dies(nand: &Nand, end: Time) -> Columns {
+fn dies(nand: Option<&Nand>, end: Time) -> Columns {
     let counts = ["die", "channel", "reads", "retries", "programs", "erases", "suspensions"];
     let mut columns = Columns::new(&counts, &["read_busy", "program_busy", "erase_busy", "holding"]);
     let part = |busy: Time| if end == Time::ZERO { 0.0 } else { busy.secs_f64() / end.secs_f64() };
+    let Some(nand) = nand else { return columns };
     let geometry = nand.config().geometry;
     for die in 0..geometry.all_dies() as u16 {
         let s = nand.die_stats(end, die);

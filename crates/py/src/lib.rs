@@ -15,9 +15,11 @@ use std::thread;
 use std::time::Duration;
 
 use machine::System;
+use machine::memory::run as programs;
 use machine::paging::run as pages;
 use machine::run::{Progress, run as play};
 use machine::system::link::LinkType;
+use machine::system::memory::MainMemory;
 use machine::{manifest, summary};
 use pyo3::exceptions::PyKeyboardInterrupt;
 use pyo3::prelude::*;
@@ -136,9 +138,17 @@ fn run(
         let work = move |watched: &Watched<Progress>| pages::run(&of, &path, &how, &mut |now| watched.go_on(now));
         let outcome = in_thread(py, progress.as_ref(), work)?.map_err(|e| user_error(py, e))?;
         let machine = &outcome.machine;
-        let tables = columns::Tables::of(outcome.measured(), machine.nand(), machine.now());
+        let tables = columns::Tables::of(outcome.measured(), Some(machine.nand()), machine.now());
         let summary = pages::summary(&loaded, &outcome);
         return output(py, &loaded, named, workload, &options, (false, machine.timeline(), summary, tables));
+    }
+    if loaded.memory.kind != MainMemory::None {
+        options::check_programs(given).map_err(|e| user_error(py, format!("{workload}: {e}")))?;
+        let (of, path, how) = (Arc::clone(&loaded), PathBuf::from(workload), options.clone());
+        let work = move |watched: &Watched<Progress>| programs::run(&of, &path, &how, &mut |now| watched.go_on(now));
+        let outcome = in_thread(py, progress.as_ref(), work)?.map_err(|e| user_error(py, e))?;
+        let tables = columns::Tables::of(outcome.measured(), None, outcome.end);
+        return output(py, &loaded, named, workload, &options, (false, None, outcome.summary(), tables));
     }
     let played = Workload::open(Path::new(workload), None).map_err(|e| user_error(py, e))?;
     options::check(given, &options, &played).map_err(|e| user_error(py, format!("{workload}: {e}")))?;
@@ -149,7 +159,7 @@ fn run(
         return Err(user_error(py, format!("{workload}: found no request to play")));
     }
     let machine = &outcome.machine;
-    let tables = columns::Tables::of(outcome.measured(), machine.nand(), machine.now().max(outcome.end));
+    let tables = columns::Tables::of(outcome.measured(), Some(machine.nand()), machine.now().max(outcome.end));
     let summary = summary::summary(&loaded, &outcome);
     output(py, &loaded, named, workload, &options, (outcome.prepared.restored, machine.timeline(), summary, tables))
 }

@@ -50,6 +50,22 @@ pub fn check_pages(given: &Bound<'_, PyDict>) -> Result<(), String> {
     Err(format!("found a page trace with `{name}`, expected none: each of its requests waits for the one before"))
 }
 
+/// Of the options, programs have a seed, and where there is a drive its cache: their threads wait for what they load.
+pub fn check_programs(given: &Bound<'_, PyDict>) -> Result<(), String> {
+    let options = read(given)?;
+    let found = |name: &str| given.contains(name).map_err(|e| e.to_string());
+    let name = match () {
+        () if found("replay")? => "replay",
+        () if found("warm_up")? && options.warm_up != WarmUp::Keep => "warm_up",
+        () if options.preparation != Preparation::Erased => "precondition",
+        () if options.payload != PayloadKind::None => "payload",
+        () if options.beyond == Beyond::Wrap => "wrap",
+        () if options.timeline.is_some() => "timeline",
+        () => return Ok(()),
+    };
+    Err(format!("found programs with `{name}`, expected none: their threads wait for what they load"))
+}
+
 fn get<'py, T>(value: &Bound<'py, PyAny>) -> Result<T, String>
 where
     T: for<'a> FromPyObject<'a, 'py>,

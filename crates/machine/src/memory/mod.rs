@@ -4,6 +4,7 @@
 
 pub mod dram;
 pub mod hybrid;
+pub mod run;
 
 use media::line::LineRequest;
 use sim::{Energy, Time};

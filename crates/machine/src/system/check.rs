@@ -17,6 +17,12 @@ const MAP_ENTRY: u64 = 4;
 
 /// Checks a system whose values have all been read, and fills in what follows from them.
 pub(super) fn check(system: &mut System) -> Result<(), SystemError> {
+    if system.memory.kind != super::memory::MainMemory::None {
+        super::memory::check(system)?;
+    }
+    if system.link.kind == LinkType::None {
+        return nothing(system);
+    }
     if system.link.kind == LinkType::OneNand {
         return onenand(system);
     }
@@ -58,6 +64,12 @@ impl System {
         let of_text = format!("a multiple of {other} ({})", Value::Size(of).plain());
         self.expect(value.is_multiple_of(of), &[key, other], &of_text)
     }
+}
+
+/// A machine without storage has main memory at least.
+fn nothing(s: &System) -> Result<(), SystemError> {
+    let memory = s.memory.kind != super::memory::MainMemory::None;
+    s.expect(memory, &["link.type", "memory.type"], "a link where memory.type is \"none\"")
 }
 
 /// A size to be compared with another one.

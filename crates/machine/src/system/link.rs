@@ -27,6 +27,8 @@ words! {
         SharedBuffer = "shared-buffer",
         /// The bus of a OneNAND, whose buffers are read as memory is.
         OneNand = "onenand",
+        /// There is no storage.
+        None = "none",
     }
 }
 

@@ -17,6 +17,7 @@ pub mod host;
 mod key;
 mod layer;
 pub mod link;
+pub mod memory;
 mod nearest;
 pub mod onenand;
 mod presets;
@@ -57,6 +58,10 @@ pub struct System {
     pub flash: Flash,
     /// `[ftl]`
     pub ftl: Ftl,
+    /// `[cpu]`
+    pub cpu: memory::Cpu,
+    /// `[memory]`
+    pub memory: memory::Memory,
     /// Raw capacity of the flash in bytes.
     pub raw_bytes: u64,
     /// What the host sees, in bytes: `ftl.capacity`, or as `ftl.over_provisioning` leaves it, in whole mapping units.
@@ -123,6 +128,8 @@ impl System {
             device: Device::read(&mut values),
             flash: Flash::read(&mut values),
             ftl: Ftl::read(&mut values),
+            cpu: memory::Cpu::read(&mut values),
+            memory: memory::Memory::read(&mut values),
             raw_bytes: 0,
             user_bytes: 0,
             slc_blocks: 0,
@@ -167,7 +174,9 @@ impl System {
         let inside = |key: &Key| tables.iter().any(|table| key.table().starts_with(table));
         let mut hash = Sha256::new();
         for setting in self.settings.iter().filter(|s| s.applies && !std::ptr::eq(s.key, &keys()[table::TITLE])) {
-            if inside(setting.key) {
+            // A drive without programs above it is the drive that it was before programs could be simulated.
+            let no_programs = setting.key.name == "memory.type" && setting.value == Value::Word("none");
+            if inside(setting.key) && !no_programs {
                 hash.update(format!("{} = {}\n", setting.key.name, setting.value));
             }
         }

@@ -31,6 +31,7 @@ const FILES: &[(&str, &str)] = files![
     "hmb-e",
     "hmb-f",
     "onenand-xip",
+    "dram-only",
 ];
 
 static TITLES: LazyLock<Vec<(&'static str, String)>> = LazyLock::new(|| {

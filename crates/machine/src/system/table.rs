@@ -9,6 +9,7 @@ use super::ftl::Ftl;
 use super::host::Host;
 use super::key::{Fallback, Key, TEXT, given};
 use super::link::Link;
+use super::memory::{Cpu, Memory};
 use super::nearest::nearest;
 
 /// Links of block storage: a OneNAND has neither driver nor controller nor translation layer.
@@ -26,6 +27,8 @@ static KEYS: LazyLock<Vec<Key>> = LazyLock::new(|| {
     Device::keys(&mut keys);
     Flash::keys(&mut keys);
     Ftl::keys(&mut keys);
+    Cpu::keys(&mut keys);
+    Memory::keys(&mut keys);
     for key in &mut keys {
         let of_storage = ["host.", "device.", "ftl."].iter().any(|table| key.name.starts_with(table));
         if of_storage && key.when.is_none() {

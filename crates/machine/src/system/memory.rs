@@ -1,0 +1,243 @@
+//! Machines whose programs are simulated down to their loads and stores: the tables `[cpu]` and `[memory]`.
+
+use sim::Time;
+
+use super::key::{COUNT, FREQUENCY, Kind, SIZE, TIME, assumed, given, section, words};
+
+const CORE: &str = "a four-wide core of the time of DDR3, its caches and their latencies; the paper does not say";
+
+words! {
+    /// What main memory is made of.
+    MainMemory {
+        /// It is not simulated: requests come from jobs and traces, not from programs.
+        None = "none",
+        /// DRAM.
+        Dram = "dram",
+    }
+}
+
+words! {
+    /// Standards of main memory.
+    Standard {
+        /// JESD79-2, 400 MHz.
+        Ddr2x800 = "ddr2-800",
+        /// JESD79-3, 800 MHz.
+        Ddr3x1600 = "ddr3-1600",
+        /// JESD79-4, 1200 MHz.
+        Ddr4x2400 = "ddr4-2400",
+        /// JESD79-4, 1600 MHz.
+        Ddr4x3200 = "ddr4-3200",
+        /// JESD79-5, 2400 MHz.
+        Ddr5x4800 = "ddr5-4800",
+    }
+}
+
+section! {
+    /// The processor. It has as many hardware threads as the workload has threads.
+    Cpu {
+        "cpu.clock" clock: u64 = FREQUENCY,
+            assumed("2.5GHz", CORE),
+            "Clock of its cores.",
+            when "memory.type" is "dram";
+        "cpu.width" width: u32 = COUNT.within(1.0, 16.0),
+            assumed("4", CORE),
+            "Instructions dispatched, and retired, in a cycle.",
+            when "memory.type" is "dram";
+        "cpu.window" window: u32 = COUNT.within(1.0, 1024.0),
+            assumed("128", CORE),
+            "Instructions in flight of a thread (reorder buffer).",
+            when "memory.type" is "dram";
+        "cpu.stores" stores: u32 = COUNT.within(1.0, 1024.0),
+            assumed("32", CORE),
+            "Stores in flight of a thread (store buffer).",
+            when "memory.type" is "dram";
+        "cpu.misses" misses: u32 = COUNT.within(1.0, 256.0),
+            assumed("10", "the line fill buffers of such a core"),
+            "Lines that a thread waits for at once (miss status holding registers).",
+            when "memory.type" is "dram";
+        "cpu.write_backs" write_backs: u32 = COUNT.within(1.0, 4096.0),
+            assumed("32", "as many as the writes that a memory controller of the time holds"),
+            "Changed lines on their way to memory, of all threads.",
+            when "memory.type" is "dram";
+        /// The first cache of each thread.
+        table l1: L1;
+        /// The second.
+        table l2: L2;
+        /// The last, of all threads.
+        table llc: Llc;
+    }
+}
+
+section! {
+    /// The first cache of each thread.
+    L1 {
+        "cpu.l1.size" size: u64 = SIZE.within(64.0, 4294967296.0),
+            assumed("32KiB", CORE),
+            "Bytes of a thread's first data cache.",
+            when "memory.type" is "dram";
+        "cpu.l1.ways" ways: u32 = COUNT.within(1.0, 64.0),
+            assumed("8", CORE),
+            "Its lines in a set.",
+            when "memory.type" is "dram";
+        "cpu.l1.latency" latency: u32 = COUNT.within(1.0, 1000.0),
+            assumed("4", CORE),
+            "Cycles from asking it to its answer.",
+            when "memory.type" is "dram";
+    }
+}
+
+section! {
+    /// The second cache of each thread.
+    L2 {
+        "cpu.l2.size" size: u64 = SIZE.within(64.0, 4294967296.0),
+            assumed("256KiB", CORE),
+            "Bytes of a thread's second cache.",
+            when "memory.type" is "dram";
+        "cpu.l2.ways" ways: u32 = COUNT.within(1.0, 64.0),
+            assumed("8", CORE),
+            "Its lines in a set.",
+            when "memory.type" is "dram";
+        "cpu.l2.latency" latency: u32 = COUNT.within(1.0, 1000.0),
+            assumed("12", CORE),
+            "Cycles from asking it, once the first has missed, to its answer.",
+            when "memory.type" is "dram";
+    }
+}
+
+section! {
+    /// The last cache, of all threads.
+    Llc {
+        "cpu.llc.size" size: u64 = SIZE.within(64.0, 4294967296.0),
+            given("8MiB", "nvmm: Performance Studies, 8 MB of SRAM"),
+            "Bytes of the last cache.",
+            when "memory.type" is "dram";
+        "cpu.llc.ways" ways: u32 = COUNT.within(1.0, 64.0),
+            assumed("16", CORE),
+            "Its lines in a set.",
+            when "memory.type" is "dram";
+        "cpu.llc.latency" latency: u32 = COUNT.within(1.0, 1000.0),
+            assumed("36", CORE),
+            "Cycles from asking it, once the second has missed, to its answer.",
+            when "memory.type" is "dram";
+    }
+}
+
+section! {
+    /// Main memory.
+    Memory {
+        "memory.type" kind: MainMemory = Kind::words(MainMemory::WORDS),
+            assumed("none", "drives are measured with jobs and traces"),
+            "What main memory is made of, where programs are simulated with their loads and stores.";
+        "memory.standard" standard: Standard = Kind::words(Standard::WORDS),
+            given("ddr3-1600", "nvmm: Experimental Setup, DDR3 SDRAM"),
+            "Standard of the DRAM.",
+            when "memory.type" is "dram";
+        "memory.channels" channels: u32 = COUNT.within(1.0, 64.0),
+            assumed("4", "a server of the time of DDR3"),
+            "Channels of DRAM, a power of two.",
+            when "memory.type" is "dram";
+        "memory.ranks" ranks: u32 = COUNT.within(1.0, 16.0),
+            assumed("2", "a module or two of one or two ranks"),
+            "Ranks of each channel with a chip select, a power of two.",
+            when "memory.type" is "dram";
+        "memory.stack" stack: u32 = COUNT.within(1.0, 1024.0),
+            assumed("1", "modules without rank multiplication"),
+            "Ranks behind each chip select, a power of two.",
+            when "memory.type" is "dram";
+        "memory.interleave" interleave: u64 = SIZE.within(64.0, 65536.0),
+            assumed("256B", "as servers spread a page over their channels"),
+            "Bytes after which addresses go to the next channel, a power of two.",
+            when "memory.type" is "dram";
+        "memory.latency" latency: Time = TIME,
+            assumed("20ns", "from the last cache over the ring and the controller and back"),
+            "What the way to the DRAM and back adds to a read's latency.",
+            when "memory.type" is "dram";
+        "memory.power_down" power_down: Option<Time> = TIME.or("never"),
+            assumed("1us", "unused DRAM is allowed low-power modes (nvmm: Performance, Power, and Energy Comparisons)"),
+            "Idle this long, a rank is powered down.",
+            when "memory.type" is "dram";
+        "memory.self_refresh" self_refresh: Option<Time> = TIME.or("never"),
+            assumed("100us", "unused DRAM is allowed low-power modes (nvmm: Performance, Power, and Energy Comparisons)"),
+            "Idle this long, a rank goes into self-refresh.",
+            when "memory.type" is "dram";
+        "memory.size" size: Option<u64> = SIZE.least(1048576.0).or("all"),
+            given("all", "nothing of it is kept back"),
+            "Bytes that programs and files may be in, whole pages; all: those of the DRAM.",
+            when "memory.type" is "dram";
+    }
+}
+
+impl Memory {
+    /// Its configuration.
+    ///
+    /// # Panics
+    /// If `dram` has no such preset: the words are its names.
+    pub fn dram(&self) -> crate::memory::DramConfig {
+        let device = dram::Device::preset(self.standard.word()).unwrap_or_else(|error| panic!("{error}"));
+        crate::memory::DramConfig {
+            channels: self.channels,
+            ranks: self.ranks,
+            stack: self.stack,
+            interleave: self.interleave,
+            latency: self.latency,
+            power_down_after: self.power_down,
+            self_refresh_after: self.self_refresh,
+            ..crate::memory::DramConfig::new(device)
+        }
+    }
+
+    /// Bytes that programs and files may be in.
+    pub fn usable(&self) -> u64 {
+        self.size.unwrap_or_else(|| self.dram().bytes())
+    }
+}
+
+impl Cpu {
+    /// A processor with so many hardware threads.
+    pub fn config(&self, threads: u16) -> host::cpu::CpuConfig {
+        let cycle = Time::from_ps(1_000_000_000_000_u64.div_ceil(self.clock));
+        let cache =
+            |bytes, ways, latency: u32| host::cpu::CacheConfig { bytes, ways, latency: cycle * u64::from(latency) };
+        host::cpu::CpuConfig {
+            threads,
+            cycle,
+            width: self.width,
+            window: self.window,
+            stores: self.stores,
+            misses: self.misses,
+            write_backs: self.write_backs,
+            l1: cache(self.l1.size, self.l1.ways, self.l1.latency),
+            l2: cache(self.l2.size, self.l2.ways, self.l2.latency),
+            llc: cache(self.llc.size, self.llc.ways, self.llc.latency),
+        }
+    }
+}
+
+/// Checks what depends on several keys.
+pub(super) fn check(s: &super::System) -> Result<(), super::SystemError> {
+    let (cpu, memory) = (&s.cpu, &s.memory);
+    for (size, ways, bytes, lines) in [
+        ("cpu.l1.size", "cpu.l1.ways", cpu.l1.size, cpu.l1.ways),
+        ("cpu.l2.size", "cpu.l2.ways", cpu.l2.size, cpu.l2.ways),
+        ("cpu.llc.size", "cpu.llc.ways", cpu.llc.size, cpu.llc.ways),
+    ] {
+        let way = media::LINE * u64::from(lines);
+        let sound = bytes.is_multiple_of(way) && (bytes / way).is_power_of_two();
+        s.expect(sound, &[size, ways], "a power of two of sets of 64-byte lines")?;
+    }
+    for (key, value) in [
+        ("memory.channels", u64::from(memory.channels)),
+        ("memory.ranks", u64::from(memory.ranks)),
+        ("memory.stack", u64::from(memory.stack)),
+        ("memory.interleave", memory.interleave),
+    ] {
+        s.expect(value.is_power_of_two(), &[key], "a power of two")?;
+    }
+    if let Some(size) = memory.size {
+        let there = memory.dram().bytes();
+        let most = format!("whole pages of 4KiB, at most the {} of DRAM", super::Value::Size(there).plain());
+        let keys = ["memory.size", "memory.channels", "memory.ranks", "memory.stack", "memory.standard"];
+        s.expect(size.is_multiple_of(host::cpu::PAGE) && size <= there, &keys, &most)?;
+    }
+    Ok(())
+}

@@ -1,0 +1,71 @@
+//! Programs on machines that simulate their loads and stores.
+
+use std::path::PathBuf;
+
+use machine::System;
+use machine::memory::run::{MemoryOutcome, run};
+use machine::run::RunOptions;
+
+/// A file of programs that is gone when the test is over.
+struct File(PathBuf);
+
+impl File {
+    fn new(name: &str, text: &str) -> File {
+        let folder = std::env::temp_dir().join(format!("nandram-programs-{}-{name}", std::process::id()));
+        std::fs::create_dir_all(&folder).expect("a temporary folder");
+        let path = folder.join(format!("{name}.toml"));
+        std::fs::write(&path, text).expect("a temporary file");
+        File(path)
+    }
+}
+
+impl Drop for File {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(self.0.parent().expect("it is in a folder"));
+    }
+}
+
+fn play(system: &str, sets: &[(&str, &str)], name: &str, text: &str) -> MemoryOutcome {
+    let system = System::load(system, sets).unwrap_or_else(|error| panic!("{error}"));
+    let file = File::new(name, text);
+    run(&system, &file.0, &RunOptions::default(), &mut |_| true).unwrap_or_else(|error| panic!("{error}"))
+}
+
+fn number(outcome: &MemoryOutcome, path: &str) -> f64 {
+    outcome.inside.pointer(path).and_then(serde_json::Value::as_f64).unwrap_or_else(|| panic!("no number {path}"))
+}
+
+#[test]
+fn an_update_of_all_dram_is_a_way_to_it_and_back() {
+    let text = "kind = \"gups\"\ntable = \"512MiB\"\nupdates = 2000\n";
+    let outcome = play("dram-only", &[], "ordered", text);
+    assert_eq!(number(&outcome, "/cpu/instructions"), 2000.0 * 63.0);
+    // Closed banks: row, column and burst of DDR3-1600 and the 20 ns of the way; a conflict or a refresh now and then.
+    let mean = outcome.summary().pointer("/jobs/0/read/lat_ns/mean").and_then(serde_json::Value::as_f64);
+    let mean = mean.expect("a mean");
+    assert!((26.0 * 1.25 + 20.0..75.0).contains(&mean), "{mean} ns a line");
+    // Each update is 60 instructions, the way through the caches, the line; a cycle is 0.4 ns.
+    let cycles = number(&outcome, "/cpu/cycles") / 2000.0;
+    assert!((mean / 0.4 + 52.0 + 15.0 - cycles).abs() < 4.0, "{cycles} cycles an update, {mean} ns a line");
+    // Without order they overlap.
+    let free = play("dram-only", &[], "free", &format!("{text}ordered = false\n"));
+    assert!(number(&free, "/cpu/ipc") > 1.8 * number(&outcome, "/cpu/ipc"));
+}
+
+#[test]
+fn the_same_seed_gives_the_same_bytes() {
+    let text = "kind = \"varmail\"\nfiles = 50\noperations = 40\nthreads = 4\n";
+    let bytes = || play("dram-only", &[], "same", text).summary().to_string();
+    assert_eq!(bytes(), bytes());
+}
+
+#[test]
+fn what_does_not_fit_is_refused() {
+    let system = System::load("dram-only", &[("memory.size", "64MiB")]).expect("a system");
+    let file = File::new("room", "kind = \"gups\"\ntable = \"65MiB\"\nupdates = 1\n");
+    let error = run(&system, &file.0, &RunOptions::default(), &mut |_| true).err().expect("it does not fit");
+    let message = error.to_string();
+    assert!(message.ends_with(
+        "room.toml: found programs that use 65MiB, expected at most the 64MiB of main memory (memory.size)"
+    ));
+}
