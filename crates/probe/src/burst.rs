@@ -6,8 +6,11 @@
 
 use crate::stats::median;
 
-/// Behind the knee it is at most this part as fast as before.
-const SLOWER: f64 = 0.7;
+/// Behind the knee it is at most this part as fast as before. Half as fast is no evidence: so is a link that begins to carry
+/// all twice, into the drive and out again to the host's memory.
+const SLOWER: f64 = 0.45;
+/// Of the most that a burst is ahead of its average, what counts as having reached that.
+const AHEAD: f64 = 0.97;
 /// What is late by this part of a program's time has waited for it.
 const LATE: f64 = 0.1;
 /// A pause is at least this part of a program's time.
@@ -47,10 +50,16 @@ impl Burst {
         (to - from) as f64 / (self.acknowledged[to] - self.acknowledged[from]).max(1e-3)
     }
 
-    /// The best average from the start, in writes a microsecond.
+    /// The average up to where the burst is ahead of its own average the most, in writes a microsecond: a first part that
+    /// itself grows slower does not look like a knee then.
     fn rate_at_start(&self) -> f64 {
-        let averages = self.acknowledged.iter().enumerate();
-        averages.map(|(k, at)| (k + 1) as f64 / at).fold(0.0, f64::max)
+        let each = self.acknowledged[self.count() - 1] / self.count() as f64;
+        let ahead = |k: usize| (k + 1) as f64 * each - self.acknowledged[k];
+        let most = (0..self.count()).map(ahead).fold(0.0, f64::max);
+        // Of few writes, one or two are much.
+        let enough = (AHEAD * most).min(most - 2.0 * each);
+        let reached = (0..self.count()).find(|k| ahead(*k) >= enough).unwrap_or(self.count() - 1);
+        self.rate_before(reached + 1)
     }
 
     /// Writes that were acknowledged before they first had to wait for flash, whose programs take `program_us`; none if

@@ -21,6 +21,7 @@ mod stats;
 pub mod stoppable;
 pub mod subject;
 pub mod target;
+mod wire;
 mod write_buffer;
 
 pub use model::{ModelError, model};

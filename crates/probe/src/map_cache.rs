@@ -21,6 +21,10 @@ const WALKS_AGAIN: u32 = 4;
 const REST: Time = Time::from_ms(2);
 /// Sections that are visited at once the first time, if they are many times as many.
 const WARM_DEPTH: u32 = 8;
+/// Visits of as many sections spread over the drive as are at hand side by side, before fewer are looked for; and the part
+/// that is fast then, if it is no matter where they are.
+const SPREAD_TRIES: u32 = 3;
+const SPREAD_KEPT: f64 = 0.6;
 /// Part that a read which waits for the map takes longer at least.
 const LONGER: f64 = 0.15;
 /// Bytes of a map's entry for a page of 4 KiB, as nearly all drives have them (and the paper takes for granted).
@@ -115,15 +119,25 @@ fn walk(bench: &mut Bench<'_>, step: u64, count: u64) -> Result<Seen, Stop> {
     Ok(if none { Seen::Nothing(middle) } else { Seen::Unclear })
 }
 
+/// Where sections are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Lie {
+    /// Side by side, a unit each.
+    Together,
+    /// As far apart as the drive has room for, as the paper's are.
+    Spread,
+}
+
 /// Part of `sections` that is fast when they are visited a second time. They begin at units of `covers` bytes.
-fn visit(bench: &mut Bench<'_>, trial: Trial, covers: u64, threshold: &Threshold) -> Result<f64, Stop> {
+fn visit(bench: &mut Bench<'_>, trial: Trial, covers: u64, lie: Lie, threshold: &Threshold) -> Result<f64, Stop> {
     let Trial { size: sections, again: order, bad } = trial;
     bench.wait(REST * u64::from(bad))?;
     let (all, block) = (bench.capacity() / covers, bench.block());
     let from = bench.rng.below(all);
+    let apart = if lie == Lie::Spread { all / sections } else { 1 };
     // Two blocks of each unit, a quarter of it apart.
     let quarter = covers / 4 / block * block;
-    let visits = |within: u64| reads((0..sections).map(|i| (from + i) % all * covers + within), block);
+    let visits = |within: u64| reads((0..sections).map(|i| (from + i * apart) % all * covers + within), block);
     // Several at once, so that strangers have less time to come between.
     let depth = if sections >= 16 * u64::from(WARM_DEPTH) { WARM_DEPTH } else { 1 };
     bench.run(sections as f64, &visits(0), depth)?;
@@ -133,6 +147,22 @@ fn visit(bench: &mut Bench<'_>, trial: Trial, covers: u64, threshold: &Threshold
     }
     let again = bench.run(sections as f64, &second, 1)?;
     Ok(threshold.fast_part(again.into_iter()))
+}
+
+/// Of `kept` sections that are at hand side by side, as many as are if they are spread over the drive. Fewer, if a cache
+/// makes way in larger pieces than its units, or has few places for each.
+fn spread(bench: &mut Bench<'_>, kept: u64, covers: u64, threshold: &Threshold) -> Result<u64, Stop> {
+    let range = Range { step: 1, max: kept, tolerance: 1.0 / 50.0 };
+    let measure = |bench: &mut Bench<'_>, trial| visit(bench, trial, covers, Lie::Spread, threshold);
+    for bad in 0..SPREAD_TRIES {
+        if measure(bench, Trial { size: kept, again: Again::Same, bad })? >= SPREAD_KEPT {
+            return Ok(kept);
+        }
+    }
+    let (confidence, mut rng) = (bench.confidence, bench.rng.clone());
+    let held = search(range, confidence, &mut rng, &mut |trial| measure(bench, trial))?;
+    bench.rng = rng;
+    Ok(held.kept)
 }
 
 fn measure(bench: &mut Bench<'_>, walk: &Walk) -> Result<Vec<Finding>, Stop> {
@@ -157,7 +187,8 @@ fn measure(bench: &mut Bench<'_>, walk: &Walk) -> Result<Vec<Finding>, Stop> {
     let all = bench.capacity() / covers;
     let range = Range { step: 1, max: all, tolerance: 1.0 / 200.0 };
     let (confidence, mut rng) = (bench.confidence, bench.rng.clone());
-    let held = search(range, confidence, &mut rng, &mut |trial| visit(bench, trial, covers, &threshold))?;
+    let held =
+        search(range, confidence, &mut rng, &mut |trial| visit(bench, trial, covers, Lie::Together, &threshold))?;
     bench.rng = rng;
     let steady = held.is_steady(1);
     let Held { kept, lost, mut points, .. } = held;
@@ -186,6 +217,16 @@ fn measure(bench: &mut Bench<'_>, walk: &Walk) -> Result<Vec<Finding>, Stop> {
                 "the entries of {kept} sections are at hand, of {lost} they are not: a reach of {} MiB",
                 (kept * covers) >> 20
             );
+            if all >= 2 * kept {
+                let spread = spread(bench, kept, covers, &threshold)?;
+                finding.numbers.insert("spread_sections", spread as f64);
+                if spread * 2 <= kept {
+                    finding.evidence += &format!(
+                        "; of sections spread over the drive {spread}: it makes way in pieces of about {} units",
+                        kept.div_ceil(spread.max(1))
+                    );
+                }
+            }
         }
         None => {
             finding.verdict = Verdict::Refuted;

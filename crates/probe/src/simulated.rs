@@ -12,6 +12,7 @@ use sim::{Streams, Time};
 
 use crate::noise::{Disturbance, Noise};
 use crate::target::{Clock, Facts, HmbSwitch, Target, TargetError, Timed};
+use crate::wire::Wire;
 
 /// Requests that may be under way at once: as many as NVMe drives commonly queue for one program.
 const DEPTH_MAX: u32 = 256;
@@ -54,12 +55,13 @@ impl Simulated {
         let parts = Parts::new(system, PayloadKind::None)?;
         let (store, _) = prepare(system, &parts, preparation, &streams, cache)?;
         let (nand, ftl, _) = parts.mount(store, &streams)?;
-        let environment = BTreeMap::from([
+        let mut environment = BTreeMap::from([
             ("preparation".to_owned(), preparation.to_string()),
             ("seed".to_owned(), seed.to_string()),
             ("system".to_owned(), system.content_hash()),
             ("title".to_owned(), system.title.clone()),
         ]);
+        environment.extend(Wire::of(&system.link).map(|wire| ("link".to_owned(), wire.to_string())));
         let machine = Machine::new(&parts, ftl, nand);
         Ok(Simulated {
             facts: Facts {

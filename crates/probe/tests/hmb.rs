@@ -55,3 +55,23 @@ fn sections_at_hand_are_those_that_host_memory_has_room_for_and_few_without() {
         assert_eq!(unit, 4096.0);
     }
 }
+
+#[test]
+fn a_cache_that_makes_way_in_segments_has_fewer_sections_that_are_spread() {
+    // Segments of 16 units: a few hundred of them, more than which lie side by side.
+    let sets = [
+        ("flash.blocks", "160"),
+        ("device.hmb.size", "4MiB"),
+        ("device.hmb.minimum", "0B"),
+        ("device.hmb.unit", "64KiB"),
+    ];
+    let report = look("hmb-a", &sets, &[Test::MappingCache]);
+    let found = report.finding("mapping_cache", Some(true)).unwrap();
+    let (together, spread) = (found.size.expect("it is there").value, found.numbers["spread_sections"]);
+    assert!((1000.0 - together).abs() <= 100.0 && (62.0..=66.0).contains(&spread), "{together} and {spread}");
+    // One unit each: the same wherever they are.
+    let sets = [("flash.blocks", "160"), ("device.hmb.size", "2MiB"), ("device.hmb.minimum", "0B")];
+    let report = look("hmb-a", &sets, &[Test::MappingCache]);
+    let found = report.finding("mapping_cache", Some(true)).unwrap();
+    assert_eq!(found.size.expect("it is there").value, found.numbers["spread_sections"], "{}", found.evidence);
+}

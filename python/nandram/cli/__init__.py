@@ -6,11 +6,7 @@ import sys
 import typer
 from typer.exceptions import TyperException
 
-<<<<<<< HEAD
-from nandram.cli import capture, paging, probe, report, reproduce, run, systems
-=======
-from nandram.cli import capture, memory, paging, probe, reproduce, run, systems
->>>>>>> f40a924 (nandram.Memory and nandram memory: a program's memory in a file, with sync, rollback, transactions and fault messages)
+from nandram.cli import capture, memory, paging, probe, report, reproduce, run, systems
 from nandram.errors import UserError
 
 app = typer.Typer(

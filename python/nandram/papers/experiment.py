@@ -24,6 +24,9 @@
     [runs.policies]
     pages = { trace = "djpeg-arm-O2", policies = ["lru", "min"], windows = "2..1024" }
                                       instead of a job: a page trace through policies, on a system with a OneNAND
+    [runs.caches]
+    probe = { tests = ["read-cache"] }
+                                      instead of a job: what `nandram probe` finds of the drive
     [values]                          named expressions, each over runs, constants and the values above it
     gain = "ideal(depth=4).read_mb_s / ideal(depth=1).read_mb_s"
 
@@ -70,6 +73,7 @@ from nandram.papers.generators import GENERATORS
 from nandram.papers.grid import Coordinate, words
 from nandram.papers.measures import MEASURES
 from nandram.papers.pages import PagesRun, pages_run
+from nandram.papers.probes import ProbeRun, probe_run
 from nandram.papers.sensitivity import Declared
 from nandram.papers.tables import Table, parse
 
@@ -78,7 +82,7 @@ Constant = int | float | str
 _RESERVED = {"ours", "paper", "jobs", "nandram"}
 _IN_BRACES = re.compile(r"\{([A-Za-z_]\w*)\}")
 _OPTIONS = ("precondition", "warm_up", "payload", "replay")
-_WORKLOADS = ("job", "trace", "generate", "pages")
+_WORKLOADS = ("job", "trace", "generate", "pages", "probe")
 _RUN = ("system", "set", "grid", "quick", "seed", "repeat", *_OPTIONS, "wrap", *_WORKLOADS)
 
 
@@ -112,6 +116,8 @@ class Point:
     """As `nandram.run` takes them: seed, precondition and so on."""
     pages: PagesRun | None = None
     """What a page trace, `path`, is asked; None if this is no page trace."""
+    probe: ProbeRun | None = None
+    """What the drive is probed for; None if it is not."""
 
 
 @dataclass(frozen=True)
@@ -326,7 +332,7 @@ def _point(run: Run, place: dict[str, Coordinate], seed: int, used: set[str]) ->
     given = [key for key in _WORKLOADS if key in table.values]
     if len(given) != 1:
         found = f"`{'`, `'.join(given)}`" if given else "none"
-        raise table.missing(f"found {found}, expected one of `job`, `trace`, `generate` and `pages`")
+        raise table.missing(f"found {found}, expected one of `job`, `trace`, `generate`, `pages` and `probe`")
     text, path = None, None
     if given == ["job"]:
         text = str(filled(table, "job", table.text("job")))
@@ -337,6 +343,11 @@ def _point(run: Run, place: dict[str, Coordinate], seed: int, used: set[str]) ->
         path = run.folder / path
     elif given == ["generate"]:
         text = _generated(table.table("generate"), filled)
+    elif given == ["probe"]:
+        for option in (*_OPTIONS, "wrap"):
+            if option in options and option != "precondition":
+                raise table.error(option, options[option], "no such key beside `probe`")
+        return Point(system, changes, "", None, False, options, probe=probe_run(table.table("probe"), filled))
     else:
         pages, path = pages_run(table.table("pages"), filled, run.folder)
         return Point(system, changes, None, path, True, options, pages)

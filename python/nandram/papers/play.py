@@ -13,7 +13,7 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from nandram.errors import UserError
-from nandram.papers import pages
+from nandram.papers import pages, probes
 from nandram.papers.experiment import Point
 
 Report = Callable[[int, int, float], None]
@@ -61,7 +61,7 @@ def task(point: Point, name: str, place: str) -> Task:
         except OSError as error:
             raise UserError(f"{place}.trace: {point.path}: cannot be read: {error.strerror}") from None
     options = json.dumps(point.options, sort_keys=True)
-    asked = "" if point.pages is None else repr(point.pages)
+    asked = "".join(repr(each) for each in (point.pages, point.probe) if each is not None)
     parts = [_program(), system.encode(), workload, options.encode(), f"{point.trace}{asked}".encode()]
     digest = hashlib.sha256(b"".join(hashlib.sha256(part).digest() for part in parts))
     return Task(point, name, place, digest.hexdigest())
@@ -134,6 +134,11 @@ def _play(each: Task, cache: Path | None, progress: Callable[[float, float, int]
             return Outcome(*pages.play(point.system, point.changes, point.path, point.pages))
         except UserError as error:
             raise UserError(f"{each.place}: {error}") from None
+    if point.probe is not None:
+        try:
+            return Outcome(*probes.play(point.system, point.changes, point.options, point.probe, cache, progress))
+        except UserError as error:
+            raise UserError(f"{each.place}: {error}") from None
     options = dict(point.options)
     with TemporaryDirectory(prefix="nandram-") as folder:
         if point.path is None:
@@ -192,7 +197,7 @@ def save(folder: Path, each: Task, outcome: Outcome) -> None:
     place = folder / "runs" / each.name
     try:
         place.mkdir(parents=True, exist_ok=True)
-        if each.point.text is not None:
+        if each.point.text:
             (place / ("trace.iolog" if each.point.trace else "job.fio")).write_text(each.point.text, encoding="utf-8")
         for name, values in (("manifest.json", outcome.manifest), ("summary.json", outcome.summary)):
             (place / name).write_text(json.dumps(values, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")

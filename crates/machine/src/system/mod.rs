@@ -36,7 +36,7 @@ pub use flash::Flash;
 pub use ftl::Ftl;
 pub use host::Host;
 pub use key::{Basis, Choice, Fallback, Key, Kind, Shape};
-pub use link::Link;
+pub use link::{Link, LinkType};
 pub use presets::{preset, presets};
 pub use table::keys;
 pub use value::Value;

@@ -4,6 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use super::roots::{Roots, attribute, names};
+use crate::wire::Wire;
 
 /// A device number: major and minor.
 pub type Number = (u32, u32);
@@ -100,6 +101,26 @@ impl Disk {
     /// The version of its firmware.
     pub fn firmware(&self) -> Option<String> {
         ["device/firmware_rev", "device/rev"].iter().find_map(|name| attribute(self.whole.join(name)))
+    }
+
+    /// The link it is on: of NVMe what its PCIe device says, of SATA the speed of the port in its path.
+    pub(crate) fn link(&self) -> Option<Wire> {
+        let device = ["device/device", "device"].iter().map(|name| self.whole.join(name));
+        let pcie = device.into_iter().find_map(|folder| {
+            Wire::pcie(&attribute(folder.join("current_link_speed"))?, &attribute(folder.join("current_link_width"))?)
+        });
+        pcie.or_else(|| {
+            let is_port = |folder: &&Path| {
+                let name = last(folder);
+                name.strip_prefix("ata").is_some_and(|n| !n.is_empty() && n.bytes().all(|b| b.is_ascii_digit()))
+            };
+            let port = self.whole.ancestors().find(is_port)?;
+            let links = names(port).into_iter().filter(|name| name.starts_with("link"));
+            let speed = |name: String| attribute(port.join(&name).join("ata_link").join(&name).join("sata_spd"));
+            let gigabits = links.into_iter().find_map(speed)?;
+            let revision = ["1.5 Gbps", "3.0 Gbps", "6.0 Gbps"].iter().position(|each| *each == gigabits)? + 1;
+            Some(Wire::Sata { revision: revision as u32 })
+        })
     }
 
     /// Its serial number: of NVMe and MMC an attribute of the device, of SCSI and SATA page 80h of the vital product data

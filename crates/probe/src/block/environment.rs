@@ -53,6 +53,7 @@ fn drive(disk: &Disk, note: &mut impl FnMut(&str, Option<String>)) {
     note("model", disk.model());
     note("serial", disk.serial());
     note("firmware", disk.firmware());
+    note("link", disk.link().map(|wire| wire.to_string()));
     note("loop.backing_file", disk.backing());
     for name in QUEUE {
         note(&format!("queue.{name}"), disk.queue(name));
