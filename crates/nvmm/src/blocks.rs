@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::config::Config;
+use crate::full::Full;
 use crate::layout::Layout;
 
 /// What a block is used for.
@@ -83,6 +84,22 @@ impl Blocks {
             first_data: layout.first_data,
             aside: u64::from(config.set_aside()) * u64::from(layout.pages),
             released: None,
+        }
+    }
+
+    /// Data blocks are full from the first on, as `full` says.
+    pub fn fill(&mut self, full: &Full) {
+        let longest = full.longest();
+        for number in 0..full.blocks() {
+            let (block, valid) = (full.first_block() + number, full.valid(number));
+            assert!(self.free.remove(&(0, block)), "block {block} is not free");
+            self.clock += u32::from(number % full.blocks() == 0);
+            let state = &mut self.list[block as usize];
+            (state.used, state.longest, state.closed) = (Use::Closed, longest, self.clock);
+            match valid {
+                0 => self.emptied.push(block),
+                _ => self.gain(block, valid),
+            }
         }
     }
 

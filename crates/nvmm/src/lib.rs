@@ -25,6 +25,7 @@ pub mod config;
 pub mod entry;
 mod epochs;
 mod format;
+mod full;
 pub mod hybrid;
 mod joint;
 mod layout;

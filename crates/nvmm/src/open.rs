@@ -7,6 +7,7 @@ use crate::codec::Reader;
 use crate::config::{ANCHORS, Config, ConfigError};
 use crate::entry::Entry;
 use crate::format::{Header, PageKind, Small};
+use crate::full::Full;
 use crate::table::{Data, Fault, NOWHERE, OWNER};
 
 /// Flash as it is found when a memory is made or opened.
@@ -84,6 +85,30 @@ impl Nvmm {
         }
         nvmm.table.changed.clear();
         nvmm.want_open = true;
+        Ok(nvmm)
+    }
+
+    /// A new memory all of whose pages hold something that was written segment after segment, by application 1, and is
+    /// everybody's: what a simulation begins with. It must not be opened again: flash does not say where all that lies.
+    ///
+    /// # Errors
+    /// As [`format`](Self::format); if there is no room for that much, or entries for versions are too few.
+    pub fn format_full(config: Config, medium: &impl Medium) -> Result<Nvmm, OpenError> {
+        let mut nvmm = Nvmm::format(config, medium)?;
+        let full = Full::new(&nvmm.config, &nvmm.layout);
+        let (pages, room) = (full.flash_pages(), nvmm.blocks.capacity());
+        if pages > room {
+            let text = format!("{pages} flash pages of data, expected at most {room}, which the memory has room for");
+            return Err(ConfigError(text).into());
+        }
+        let (entries, least) =
+            (nvmm.config.versions, u64::from(nvmm.config.pages + 4) * u64::from(nvmm.config.segments));
+        if u64::from(entries) < least {
+            let text = format!("{entries} entries for versions, expected at least {least} where all pages are written");
+            return Err(ConfigError(text).into());
+        }
+        nvmm.blocks.fill(&full);
+        nvmm.table.fill(full);
         Ok(nvmm)
     }
 

@@ -8,6 +8,7 @@
 use crate::blocks::Blocks;
 use crate::config::Config;
 use crate::entry::{ENTRY_BYTES, Entry};
+use crate::full::{self, Full};
 use crate::layout::Layout;
 use crate::status::{State, Status};
 
@@ -67,6 +68,8 @@ pub(crate) struct Table {
     entries: u32,
     owners: u64,
     bytes: usize,
+    /// What chunks hold that are nowhere, if it is not zeros.
+    full: Option<Full>,
 }
 
 impl Table {
@@ -86,7 +89,38 @@ impl Table {
             entries: (bytes / ENTRY_BYTES) as u32,
             owners: bytes as u64 / 4,
             bytes,
+            full: None,
         }
+    }
+
+    /// All pages are written, as `full` says; nothing was changed before.
+    pub fn fill(&mut self, full: Full) {
+        let taken = full.version_entries();
+        self.fresh += taken;
+        self.available -= taken;
+        for chunk in 0..self.page_chunks() {
+            let used = self.pages_of(chunk).len() as u32;
+            let chunk = &mut self.chunks[chunk as usize];
+            (chunk.newest, chunk.used) = (full::TIME, used);
+        }
+        self.full = Some(full);
+    }
+
+    /// What `chunk`, which is nowhere, holds.
+    fn original(&self, chunk: u32) -> Box<[u8]> {
+        let mut bytes = vec![0; self.bytes].into_boxed_slice();
+        let Some(full) = &self.full else { return bytes };
+        if chunk < self.table_chunks {
+            for (index, to) in (chunk * self.entries..).zip(bytes.chunks_exact_mut(ENTRY_BYTES)) {
+                to.copy_from_slice(&full.entry(index).bits().to_le_bytes());
+            }
+        } else {
+            let first = u64::from(chunk - self.table_chunks) * self.owners;
+            for (flash_page, to) in (first..).zip(bytes.chunks_exact_mut(4)) {
+                to.copy_from_slice(&full.owner(flash_page).map_or(0, |page| page + 1).to_le_bytes());
+            }
+        }
+        bytes
     }
 
     /// Chunks that hold entries of pages.
@@ -135,10 +169,10 @@ impl Table {
 
     fn write(&mut self, key: u64, value: &[u8]) {
         let (chunk, at) = self.position(key);
-        let (size, chunk) = (self.bytes, &mut self.chunks[chunk as usize]);
-        if let Data::Nothing = chunk.data {
-            chunk.data = Data::Here(vec![0; size].into_boxed_slice());
+        if let Data::Nothing = self.chunks[chunk as usize].data {
+            self.chunks[chunk as usize].data = Data::Here(self.original(chunk));
         }
+        let chunk = &mut self.chunks[chunk as usize];
         let Data::Here(bytes) = &mut chunk.data else { panic!("{key:#x} is written where it is not") };
         bytes[at..at + value.len()].copy_from_slice(value);
         chunk.dirty = true;
@@ -155,7 +189,7 @@ impl Table {
     pub fn entry(&self, index: u32) -> Result<Entry, Fault> {
         Ok(match self.read(u64::from(index))? {
             Some(bytes) => Entry::from_bits(u128::from_le_bytes(bytes[..16].try_into().expect("16 bytes"))),
-            None => Entry::default(),
+            None => self.full.as_ref().map_or_else(Entry::default, |full| full.entry(index)),
         })
     }
 
@@ -187,8 +221,11 @@ impl Table {
     /// Whose flash page `flash_page` was when it was last written.
     pub fn owner(&self, flash_page: u64) -> Result<Option<u32>, Fault> {
         let bytes = self.read(OWNER | flash_page)?;
-        let word = bytes.map_or(0, |bytes| u32::from_le_bytes(bytes[..4].try_into().expect("4 bytes")));
-        Ok(word.checked_sub(1))
+        Ok(match (bytes, &self.full) {
+            (Some(bytes), _) => u32::from_le_bytes(bytes[..4].try_into().expect("4 bytes")).checked_sub(1),
+            (None, Some(full)) => full.owner(flash_page),
+            (None, None) => None,
+        })
     }
 
     /// Flash page `flash_page`, whose chunk is in DRAM, is written for virtual page `page`.

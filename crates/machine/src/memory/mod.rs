@@ -14,6 +14,7 @@ pub use self::hybrid::{HybridConfig, HybridError, HybridMemory};
 
 /// Main memory of any kind. Time never goes back: neither between calls of [`submit`](MainMemory::submit) nor of
 /// [`advance`](MainMemory::advance).
+#[allow(clippy::large_enum_variant, reason = "a machine has one")]
 pub enum MainMemory {
     /// All of it is DRAM.
     Dram(DramMemory),

@@ -61,7 +61,7 @@ impl Hybrid {
         };
         self.free_fetches.pop();
         let set = self.directory.set_of(page);
-        self.tags.change(set);
+        self.change_tags(set, out);
         self.fetches[number as usize] = Fetch { page, frame, prefetch, ..Fetch::IDLE };
         if prefetch {
             self.stats.prefetches += 1;

@@ -36,10 +36,10 @@ impl Hybrid {
     }
 
     fn read_tags(&mut self, node: u32, set: u32, out: &mut Actions) {
-        let Some(read) = self.free_tag_reads.pop() else { return self.stall(node) };
+        let Some(read) = self.free_tag_reads.pop() else { return self.stall_for_tags(node) };
         let Some(leaves) = self.tags.begin(set, read) else {
             self.free_tag_reads.push(read);
-            return self.stall(node);
+            return self.stall_for_tags(node);
         };
         self.stats.tag_misses += 1;
         if let Some(leaves) = leaves {
@@ -79,20 +79,19 @@ impl Hybrid {
             node = next;
         }
         self.free_tag_reads.push(read);
-        self.freed = true;
+        self.freed_tags = true;
     }
 
     /// The tags of a set change that may have left the controller meanwhile: then in DRAM.
     pub(super) fn change_tags(&mut self, set: u32, out: &mut Actions) {
-        if self.tags.holds(set) {
-            self.tags.change(set);
-        } else {
+        if !self.tags.change(set) {
             self.write_tags(set, out);
         }
     }
 
+    /// The tags of a request's page are known.
     #[inline]
-    fn with_tags(&mut self, node: u32, found: Found, out: &mut Actions) {
+    pub(super) fn with_tags(&mut self, node: u32, found: Found, out: &mut Actions) {
         match found {
             Found::Here(at) => self.hit(node, at, out),
             Found::Coming(fetch) => self.merge(node, fetch, out),
@@ -110,7 +109,7 @@ impl Hybrid {
         let Touched { frame, changed, first } = self.directory.touch(page, at, write);
         if changed {
             let set = self.directory.set_of(page);
-            self.tags.change(set);
+            self.change_tags(set, out);
         }
         self.stats.hits += 1;
         self.decide(Decision::Hit { page, write });
@@ -137,13 +136,28 @@ impl Hybrid {
         (frame << self.config.page_shift()) + u64::from(line) * LINE
     }
 
-    /// Nothing is free that the request needs.
+    /// No fetch or frame is free for a request that misses. When one is, it need not ask for its tags again.
     pub(super) fn stall(&mut self, node: u32) {
-        if self.nodes[node as usize].kind == Asked::Prefetch {
-            self.prefetcher.put_back(self.page_of(node));
-            return self.end_prefetch(node);
+        if !self.put_back(node) {
+            self.stats.stalls += 1;
+            self.stalled.push_back(node);
         }
-        self.stats.stalls += 1;
-        self.stalled.push_back(node);
+    }
+
+    fn stall_for_tags(&mut self, node: u32) {
+        if !self.put_back(node) {
+            self.stats.tag_stalls += 1;
+            self.tagless.push_back(node);
+        }
+    }
+
+    /// A page that nobody asked for waits elsewhere.
+    fn put_back(&mut self, node: u32) -> bool {
+        let prefetch = self.nodes[node as usize].kind == Asked::Prefetch;
+        if prefetch {
+            self.prefetcher.put_back(self.page_of(node));
+            self.end_prefetch(node);
+        }
+        prefetch
     }
 }

@@ -262,10 +262,14 @@ pub struct Hybrid {
     /// Write-backs that wait for a buffer.
     unbuffered: VecDeque<u32>,
     free_buffers: u32,
-    /// Requests that found no fetch, no frame or no room for tags free.
+    /// Requests that miss, and found no fetch or no frame free.
     stalled: VecDeque<u32>,
-    /// Something became free that they may have waited for.
+    /// A fetch or a frame became free.
     freed: bool,
+    /// Requests that found no room for their tags.
+    tagless: VecDeque<u32>,
+    /// Room for tags became free.
+    freed_tags: bool,
     prefetcher: Prefetcher,
     /// How far the directory was searched for what is changed, while all of it is to be written back.
     cleaning: Option<usize>,
@@ -296,6 +300,8 @@ impl Hybrid {
             free_buffers: config.buffers,
             stalled: VecDeque::new(),
             freed: false,
+            tagless: VecDeque::new(),
+            freed_tags: false,
             prefetcher: Prefetcher::new(&config.prefetch),
             cleaning: None,
             stats: Stats::default(),
@@ -317,7 +323,7 @@ impl Hybrid {
             Input::Written(slot) => self.written(slot, out),
             Input::Clean => self.cleaning = Some(0),
         }
-        if self.freed || self.cleaning.is_some() {
+        if self.freed || self.freed_tags || self.cleaning.is_some() {
             self.go_on(out);
         }
     }
@@ -361,11 +367,19 @@ impl Hybrid {
     /// What waited for something that is free now tries again, in the order in which it came; then pages are prefetched,
     /// and changed ones written back if all are to be.
     fn go_on(&mut self, out: &mut Actions) {
-        while self.freed {
-            self.freed = false;
-            for _ in 0..self.stalled.len() {
-                let node = self.stalled.pop_front().expect("counted");
-                self.look_up(node, out);
+        while self.freed || self.freed_tags {
+            if std::mem::take(&mut self.freed) {
+                for _ in 0..self.stalled.len() {
+                    let node = self.stalled.pop_front().expect("counted");
+                    let found = self.directory.find(self.page_of(node));
+                    self.with_tags(node, found, out);
+                }
+            }
+            if std::mem::take(&mut self.freed_tags) {
+                for _ in 0..self.tagless.len() {
+                    let node = self.tagless.pop_front().expect("counted");
+                    self.look_up(node, out);
+                }
             }
             if self.prefetcher.has_more() {
                 self.run_prefetches(out);

@@ -33,6 +33,8 @@ pub struct Stats {
     pub tag_misses: u64,
     /// Sets whose tags were written to DRAM.
     pub tag_writes: u64,
-    /// Times a request found no fetch, frame or room for tags free.
+    /// Times a miss found no fetch or frame free.
     pub stalls: u64,
+    /// Times a request found no room for its tags.
+    pub tag_stalls: u64,
 }

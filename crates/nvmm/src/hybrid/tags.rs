@@ -58,19 +58,15 @@ impl TagBuffer {
         Tags::Away
     }
 
-    /// The tags of `set`, which are in the buffer, were changed. (If they left it meanwhile, whoever changes them reads
-    /// them again first.)
+    /// The tags of `set` were changed. False if they are not in the buffer, nor on their way to it.
     #[inline]
-    pub fn change(&mut self, set: u32) {
-        let group = self.group(set);
-        if let Some(entry) = group.iter_mut().find(|entry| **entry & SET == u64::from(set) + 1) {
+    pub fn change(&mut self, set: u32) -> bool {
+        let found = self.group(set).iter_mut().find(|entry| **entry & SET == u64::from(set) + 1);
+        let is_here = found.is_some();
+        if let Some(entry) = found {
             *entry |= DIRTY;
         }
-    }
-
-    /// Whether the tags of `set` are in the buffer.
-    pub fn holds(&mut self, set: u32) -> bool {
-        self.group(set).iter().any(|entry| entry & SET == u64::from(set) + 1 && entry & COMING == 0)
+        is_here
     }
 
     /// The tags of `set` are read, by read `read`. The set whose tags have to be written for that, if any; `None` if there
@@ -89,7 +85,7 @@ impl TagBuffer {
         let group = self.group(set);
         let entry = group.iter_mut().find(|entry| **entry & SET == u64::from(set) + 1);
         let entry = entry.unwrap_or_else(|| panic!("nobody reads the tags of set {set}"));
-        *entry &= SET;
+        *entry &= SET | DIRTY;
     }
 }
 
@@ -107,9 +103,9 @@ mod tests {
         buffer.end(10);
         buffer.end(11);
         assert_eq!((buffer.find(10), buffer.find(12)), (Tags::Here, Tags::Away));
-        buffer.change(11);
+        assert!(buffer.change(11) && !buffer.change(12));
         assert_eq!(buffer.begin(12, 0), Some(Some(11)), "11 was used before 10, and changed");
         assert_eq!(buffer.find(11), Tags::Away);
-        assert!(buffer.holds(10) && !buffer.holds(12));
+        assert_eq!(buffer.find(10), Tags::Here);
     }
 }

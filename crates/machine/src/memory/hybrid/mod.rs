@@ -43,6 +43,8 @@ pub struct HybridConfig {
     pub translation: Time,
     /// Operations that may wait for a die, beside the one that it is at.
     pub die_queue: u32,
+    /// All of it was written before, segment after segment; else it is empty.
+    pub full: bool,
     /// Every line that is read is checked to be the one that came back last. For tests: the data take memory.
     pub verify: bool,
 }
@@ -118,7 +120,11 @@ impl HybridMemory {
         config.nand.payload = if config.verify { PayloadKind::Bytes } else { PayloadKind::None };
         config.nand.buffers = if config.verify { slots + config.nvmm.segments } else { 0 };
         let nand = Nand::new(&config.nand, streams);
-        let nvmm = Nvmm::format(config.nvmm.clone(), &flow::Blank(nand.store()))?;
+        let blank = flow::Blank(nand.store());
+        let nvmm = match config.full {
+            true => Nvmm::format_full(config.nvmm.clone(), &blank)?,
+            false => Nvmm::format(config.nvmm.clone(), &blank)?,
+        };
         let mut memory = HybridMemory {
             queue: EventQueue::new(View::LANES),
             link: LineLink::new(&config.link),
