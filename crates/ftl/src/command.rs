@@ -196,9 +196,10 @@ pub struct Operations {
 impl Operations {
     /// None under way; a program has up to `program_units` slots.
     pub fn new(program_units: u32) -> Operations {
-        // SAFETY (of both): operations are numbered by those that were started, each with its stride of slots; the flash says
-        // of those that ended.
-        let (all, slots) = unsafe { (Dense::new(Vec::new()), Dense::new(Vec::new())) };
+        // SAFETY: operations are numbered by those that were started; the flash says of those that ended.
+        let all = unsafe { Dense::new(Vec::new()) };
+        // SAFETY: as above, each with its stride of slots.
+        let slots = unsafe { Dense::new(Vec::new()) };
         Operations { all, free: NIL, slots, stride: program_units as usize, active: 0 }
     }
 

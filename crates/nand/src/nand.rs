@@ -102,13 +102,16 @@ impl Nand {
             store.count_reads();
         }
         let g = &config.geometry;
+        let all = (0..g.all_dies()).map(|die| Die::new(g.channel_of(die as u16))).collect();
+        // SAFETY: the die of an address is checked against the geometry before it gets here.
+        let dies = unsafe { Dense::new(all) };
+        // SAFETY: a die knows its channel, and events and lists of channels have the numbers of such.
+        let channels = unsafe { Dense::new(vec![Channel::new(); g.channels as usize]) };
         Nand {
             tables: Tables::new(config),
             ops: Ops::new(),
-            // SAFETY (of both): the die of an address is checked; a die knows its channel, and events and lists of channels
-            // have the numbers of such.
-            dies: unsafe { Dense::new((0..g.all_dies()).map(|die| Die::new(g.channel_of(die as u16))).collect()) },
-            channels: unsafe { Dense::new(vec![Channel::new(); g.channels as usize]) },
+            dies,
+            channels,
             hazards: Hazards::new(config, streams, &store),
             store,
             log: Log::default(),

@@ -136,6 +136,6 @@ mod tests {
             wear.lifetime_s(Time::from_s(1), 1000.0, 333.0, 0.999),
         );
         assert!(half > 80.0 && half < 90.0 && all > 99.0 && all < 101.0, "{half} s, {all} s");
-        assert_eq!(Wear::default().lifetime_s(Time::from_s(1), 1000.0, 0.0, 0.5).is_nan(), true);
+        assert!(Wear::default().lifetime_s(Time::from_s(1), 1000.0, 0.0, 0.5).is_nan());
     }
 }
