@@ -173,6 +173,12 @@ impl Config {
         Ok(())
     }
 
+    /// Flash pages of data that there is room for where none is bad or worn.
+    pub fn room(&self) -> u64 {
+        let blocks = self.all_blocks().saturating_sub(ANCHORS + self.mapping_blocks() + self.set_aside());
+        u64::from(blocks) * u64::from(self.geometry.pages)
+    }
+
     /// Blocks' worth of data that is never promised: open ones, what collection writes to, one it always gains, one for
     /// pages that fail on the way.
     pub(crate) fn set_aside(&self) -> u32 {

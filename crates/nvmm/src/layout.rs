@@ -4,7 +4,7 @@ use media::{BlockAddr, PageAddr, PlaneMask};
 
 use crate::config::{ANCHORS, Config};
 
-/// The numbering: block b lies on lane (plane of a die) b modulo lanes; flash page f is page f modulo pages of block f over
+/// The numbering: block b lies on lane (plane of a die) b modulo lanes, which go through the channels first; flash page f is page f modulo pages of block f over
 /// pages. The first blocks hold the root by turns, those after them the table, all others data.
 #[derive(Clone, Debug)]
 pub(crate) struct Layout {
@@ -17,7 +17,9 @@ pub(crate) struct Layout {
     /// First block of data.
     pub first_data: u32,
     lanes: u32,
-    planes: u32,
+    channels: u32,
+    /// Dies of a channel.
+    dies: u32,
 }
 
 impl Layout {
@@ -28,7 +30,8 @@ impl Layout {
             first_mapping: ANCHORS,
             first_data: ANCHORS + config.mapping_blocks(),
             lanes: config.geometry.all_dies() * config.geometry.planes,
-            planes: config.geometry.planes,
+            channels: config.geometry.channels,
+            dies: config.geometry.chips * config.geometry.dies,
         }
     }
 
@@ -53,11 +56,9 @@ impl Layout {
     #[inline]
     pub fn block(&self, block: u32) -> BlockAddr {
         let lane = block % self.lanes;
-        BlockAddr {
-            die: (lane / self.planes) as u16,
-            planes: PlaneMask::one(lane % self.planes),
-            block: block / self.lanes,
-        }
+        let (channel, rest) = (lane % self.channels, lane / self.channels);
+        let (die, plane) = (channel * self.dies + rest % self.dies, rest / self.dies);
+        BlockAddr { die: die as u16, planes: PlaneMask::one(plane), block: block / self.lanes }
     }
 
     #[inline]

@@ -7,7 +7,11 @@ pub mod hybrid;
 pub mod run;
 
 use media::line::LineRequest;
-use sim::{Energy, Time};
+use serde_json::{Map, Value};
+use sim::{Energy, Streams, Time};
+
+use crate::system::System;
+use crate::system::memory::MainMemory as Kind;
 
 pub use self::dram::{DramConfig, DramMemory};
 pub use self::hybrid::{HybridConfig, HybridError, HybridMemory};
@@ -23,6 +27,37 @@ pub enum MainMemory {
 }
 
 impl MainMemory {
+    /// The main memory of `system`.
+    ///
+    /// # Errors
+    /// If its parts cannot work or do not fit.
+    ///
+    /// # Panics
+    /// If the system simulates none.
+    pub fn new(system: &System, streams: &Streams) -> Result<MainMemory, HybridError> {
+        Ok(match system.memory.kind {
+            Kind::None => panic!("this system simulates no main memory"),
+            Kind::Dram => MainMemory::Dram(DramMemory::new(&system.memory.dram())?),
+            Kind::Hybrid => MainMemory::Hybrid(Box::new(HybridMemory::new(&HybridConfig::new(system), streams)?)),
+        })
+    }
+
+    /// What the memory did, for a run's summary: its caches, its table, its flash. Empty where it is DRAM only.
+    pub fn report(&mut self, end: Time) -> Map<String, Value> {
+        match self {
+            MainMemory::Dram(_) => Map::new(),
+            MainMemory::Hybrid(hybrid) => hybrid.report(end),
+        }
+    }
+
+    /// Why what it holds is not what was written any more, if it is not.
+    pub fn fault(&self) -> Option<&nvmm::Error> {
+        match self {
+            MainMemory::Dram(_) => None,
+            MainMemory::Hybrid(hybrid) => hybrid.fault(),
+        }
+    }
+
     /// Asks for a line at `now`.
     ///
     /// # Panics

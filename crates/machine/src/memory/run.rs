@@ -9,7 +9,7 @@ use sim::{Streams, Time};
 use workload::JobInfo;
 use workload::program::Programs;
 
-use super::{DramMemory, MainMemory};
+use super::{HybridError, MainMemory};
 use crate::record::{Ended, Recorder};
 use crate::run::{Measured, Progress, RunOptions, WATCH_EVERY};
 use crate::summary::whole;
@@ -21,9 +21,12 @@ pub enum MemoryError {
     /// The programs are wrong.
     #[error(transparent)]
     Workload(#[from] workload::Error),
-    /// The DRAM cannot work so.
+    /// The DRAM or the flash behind it cannot work so.
     #[error(transparent)]
-    Dram(#[from] dram::ConfigError),
+    Memory(#[from] HybridError),
+    /// The memory is worn out, or full of versions: what was written is lost.
+    #[error("main memory failed: {0}")]
+    Failed(nvmm::Error),
     /// They need more memory than there is.
     #[error("{file}: found programs that use {found}, expected at most the {room} of main memory (memory.size)")]
     Room {
@@ -154,8 +157,8 @@ pub fn run(
     let streams = Streams::new(options.seed);
     let programs = Programs::open(path, &streams)?;
     let file = path.display().to_string();
-    let memory = MainMemory::Dram(DramMemory::new(&system.memory.dram())?);
-    let (found, room) = (programs.bytes(), system.memory.usable());
+    let memory = MainMemory::new(system, &streams)?;
+    let (found, room) = (programs.bytes(), system.usable_memory());
     if found > room {
         return Err(MemoryError::Room { file, found: sim::units::show_size(found), room: sim::units::show_size(room) });
     }
@@ -237,6 +240,9 @@ impl<W: World> Flight<W> {
         }
         if self.cpu.instructions() == 0 {
             return Err(MemoryError::Empty { file: file.to_owned() });
+        }
+        if let Some(error) = self.memory.fault() {
+            return Err(MemoryError::Failed(error.clone()));
         }
         Ok(self.outcome(system))
     }
@@ -335,7 +341,7 @@ impl<W: World> Flight<W> {
             )],
         });
         if let Value::Object(all) = &mut inside {
-            for (key, value) in self.world.report(end) {
+            for (key, value) in self.memory.report(end).into_iter().chain(self.world.report(end)) {
                 all.insert(key, value);
             }
         }

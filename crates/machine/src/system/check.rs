@@ -20,6 +20,17 @@ pub(super) fn check(system: &mut System) -> Result<(), SystemError> {
     if system.memory.kind != super::memory::MainMemory::None {
         super::memory::check(system)?;
     }
+    if system.memory.kind == super::memory::MainMemory::Hybrid {
+        // What is behind the DRAM is flash, and not a drive's.
+        system.expect(
+            system.link.kind == LinkType::None,
+            &["link.type", "memory.type"],
+            "\"none\" where memory.type is \"hybrid\"",
+        )?;
+        times(system)?;
+        shape(system)?;
+        return super::hybrid::check(system);
+    }
     if system.link.kind == LinkType::None {
         return nothing(system);
     }
@@ -284,7 +295,9 @@ impl System {
 
     /// The flash as the translation layer sees it; without one, in pages.
     pub fn geometry(&self) -> Geometry {
-        let unit = if self.link.kind == LinkType::OneNand { self.flash.page } else { self.ftl.unit };
+        // Without a translation layer there are pages only.
+        let pages = matches!(self.link.kind, LinkType::OneNand | LinkType::None);
+        let unit = if pages { self.flash.page } else { self.ftl.unit };
         Geometry {
             channels: self.flash.channels,
             chips: self.flash.chips,

@@ -2,6 +2,7 @@
 
 use sim::Time;
 
+use super::hybrid::{Cache, LineLink, Prefetching};
 use super::key::{COUNT, FREQUENCY, Kind, SIZE, TIME, assumed, given, section, words};
 
 const CORE: &str = "a four-wide core of the time of DDR3, its caches and their latencies; the paper does not say";
@@ -13,6 +14,8 @@ words! {
         None = "none",
         /// DRAM.
         Dram = "dram",
+        /// Flash behind a cache of DRAM.
+        Hybrid = "hybrid",
     }
 }
 
@@ -38,27 +41,27 @@ section! {
         "cpu.clock" clock: u64 = FREQUENCY,
             assumed("2.5GHz", CORE),
             "Clock of its cores.",
-            when "memory.type" is "dram";
+            when "memory.type" is "dram" | "hybrid";
         "cpu.width" width: u32 = COUNT.within(1.0, 16.0),
             assumed("4", CORE),
             "Instructions dispatched, and retired, in a cycle.",
-            when "memory.type" is "dram";
+            when "memory.type" is "dram" | "hybrid";
         "cpu.window" window: u32 = COUNT.within(1.0, 1024.0),
             assumed("128", CORE),
             "Instructions in flight of a thread (reorder buffer).",
-            when "memory.type" is "dram";
+            when "memory.type" is "dram" | "hybrid";
         "cpu.stores" stores: u32 = COUNT.within(1.0, 1024.0),
             assumed("32", CORE),
             "Stores in flight of a thread (store buffer).",
-            when "memory.type" is "dram";
+            when "memory.type" is "dram" | "hybrid";
         "cpu.misses" misses: u32 = COUNT.within(1.0, 256.0),
             assumed("10", "the line fill buffers of such a core"),
             "Lines that a thread waits for at once (miss status holding registers).",
-            when "memory.type" is "dram";
+            when "memory.type" is "dram" | "hybrid";
         "cpu.write_backs" write_backs: u32 = COUNT.within(1.0, 4096.0),
             assumed("32", "as many as the writes that a memory controller of the time holds"),
             "Changed lines on their way to memory, of all threads.",
-            when "memory.type" is "dram";
+            when "memory.type" is "dram" | "hybrid";
         /// The first cache of each thread.
         table l1: L1;
         /// The second.
@@ -74,15 +77,15 @@ section! {
         "cpu.l1.size" size: u64 = SIZE.within(64.0, 4294967296.0),
             assumed("32KiB", CORE),
             "Bytes of a thread's first data cache.",
-            when "memory.type" is "dram";
+            when "memory.type" is "dram" | "hybrid";
         "cpu.l1.ways" ways: u32 = COUNT.within(1.0, 64.0),
             assumed("8", CORE),
             "Its lines in a set.",
-            when "memory.type" is "dram";
+            when "memory.type" is "dram" | "hybrid";
         "cpu.l1.latency" latency: u32 = COUNT.within(1.0, 1000.0),
             assumed("4", CORE),
             "Cycles from asking it to its answer.",
-            when "memory.type" is "dram";
+            when "memory.type" is "dram" | "hybrid";
     }
 }
 
@@ -92,15 +95,15 @@ section! {
         "cpu.l2.size" size: u64 = SIZE.within(64.0, 4294967296.0),
             assumed("256KiB", CORE),
             "Bytes of a thread's second cache.",
-            when "memory.type" is "dram";
+            when "memory.type" is "dram" | "hybrid";
         "cpu.l2.ways" ways: u32 = COUNT.within(1.0, 64.0),
             assumed("8", CORE),
             "Its lines in a set.",
-            when "memory.type" is "dram";
+            when "memory.type" is "dram" | "hybrid";
         "cpu.l2.latency" latency: u32 = COUNT.within(1.0, 1000.0),
             assumed("12", CORE),
             "Cycles from asking it, once the first has missed, to its answer.",
-            when "memory.type" is "dram";
+            when "memory.type" is "dram" | "hybrid";
     }
 }
 
@@ -110,15 +113,15 @@ section! {
         "cpu.llc.size" size: u64 = SIZE.within(64.0, 4294967296.0),
             given("8MiB", "nvmm: Performance Studies, 8 MB of SRAM"),
             "Bytes of the last cache.",
-            when "memory.type" is "dram";
+            when "memory.type" is "dram" | "hybrid";
         "cpu.llc.ways" ways: u32 = COUNT.within(1.0, 64.0),
             assumed("16", CORE),
             "Its lines in a set.",
-            when "memory.type" is "dram";
+            when "memory.type" is "dram" | "hybrid";
         "cpu.llc.latency" latency: u32 = COUNT.within(1.0, 1000.0),
             assumed("36", CORE),
             "Cycles from asking it, once the second has missed, to its answer.",
-            when "memory.type" is "dram";
+            when "memory.type" is "dram" | "hybrid";
     }
 }
 
@@ -131,39 +134,45 @@ section! {
         "memory.standard" standard: Standard = Kind::words(Standard::WORDS),
             given("ddr3-1600", "nvmm: Experimental Setup, DDR3 SDRAM"),
             "Standard of the DRAM.",
-            when "memory.type" is "dram";
+            when "memory.type" is "dram" | "hybrid";
         "memory.channels" channels: u32 = COUNT.within(1.0, 64.0),
             assumed("4", "a server of the time of DDR3"),
             "Channels of DRAM, a power of two.",
-            when "memory.type" is "dram";
+            when "memory.type" is "dram" | "hybrid";
         "memory.ranks" ranks: u32 = COUNT.within(1.0, 16.0),
             assumed("2", "a module or two of one or two ranks"),
             "Ranks of each channel with a chip select, a power of two.",
-            when "memory.type" is "dram";
+            when "memory.type" is "dram" | "hybrid";
         "memory.stack" stack: u32 = COUNT.within(1.0, 1024.0),
             assumed("1", "modules without rank multiplication"),
             "Ranks behind each chip select, a power of two.",
-            when "memory.type" is "dram";
+            when "memory.type" is "dram" | "hybrid";
         "memory.interleave" interleave: u64 = SIZE.within(64.0, 65536.0),
             assumed("256B", "as servers spread a page over their channels"),
             "Bytes after which addresses go to the next channel, a power of two.",
-            when "memory.type" is "dram";
+            when "memory.type" is "dram" | "hybrid";
         "memory.latency" latency: Time = TIME,
             assumed("20ns", "from the last cache over the ring and the controller and back"),
             "What the way to the DRAM and back adds to a read's latency.",
-            when "memory.type" is "dram";
+            when "memory.type" is "dram" | "hybrid";
         "memory.power_down" power_down: Option<Time> = TIME.or("never"),
             assumed("1us", "unused DRAM is allowed low-power modes (nvmm: Performance, Power, and Energy Comparisons)"),
             "Idle this long, a rank is powered down.",
-            when "memory.type" is "dram";
+            when "memory.type" is "dram" | "hybrid";
         "memory.self_refresh" self_refresh: Option<Time> = TIME.or("never"),
             assumed("100us", "unused DRAM is allowed low-power modes (nvmm: Performance, Power, and Energy Comparisons)"),
             "Idle this long, a rank goes into self-refresh.",
-            when "memory.type" is "dram";
+            when "memory.type" is "dram" | "hybrid";
         "memory.size" size: Option<u64> = SIZE.least(1048576.0).or("all"),
             given("all", "nothing of it is kept back"),
-            "Bytes that programs and files may be in, whole pages; all: those of the DRAM.",
-            when "memory.type" is "dram";
+            "Bytes that programs and files may be in, whole pages; all: those of the DRAM, or of nvmm.capacity.",
+            when "memory.type" is "dram" | "hybrid";
+        /// The way to flash behind DRAM.
+        table link: LineLink;
+        /// DRAM as a cache of flash.
+        table cache: Cache;
+        /// What it fetches unasked.
+        table prefetch: Prefetching;
     }
 }
 
@@ -185,10 +194,15 @@ impl Memory {
             ..crate::memory::DramConfig::new(device)
         }
     }
+}
 
-    /// Bytes that programs and files may be in.
-    pub fn usable(&self) -> u64 {
-        self.size.unwrap_or_else(|| self.dram().bytes())
+impl super::System {
+    /// Bytes of main memory that programs and files may be in.
+    pub fn usable_memory(&self) -> u64 {
+        self.memory.size.unwrap_or_else(|| match self.memory.kind {
+            MainMemory::Hybrid => self.nvmm.capacity,
+            MainMemory::Dram | MainMemory::None => self.memory.dram().bytes(),
+        })
     }
 }
 
@@ -233,7 +247,9 @@ pub(super) fn check(s: &super::System) -> Result<(), super::SystemError> {
     ] {
         s.expect(value.is_power_of_two(), &[key], "a power of two")?;
     }
-    if let Some(size) = memory.size {
+    if let Some(size) = memory.size
+        && memory.kind == MainMemory::Dram
+    {
         let there = memory.dram().bytes();
         let most = format!("whole pages of 4KiB, at most the {} of DRAM", super::Value::Size(there).plain());
         let keys = ["memory.size", "memory.channels", "memory.ranks", "memory.stack", "memory.standard"];

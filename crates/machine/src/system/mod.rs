@@ -14,6 +14,7 @@ pub mod flash;
 pub mod ftl;
 mod hmb;
 pub mod host;
+pub mod hybrid;
 mod key;
 mod layer;
 pub mod link;
@@ -62,6 +63,8 @@ pub struct System {
     pub cpu: memory::Cpu,
     /// `[memory]`
     pub memory: memory::Memory,
+    /// `[nvmm]`
+    pub nvmm: hybrid::Nvmm,
     /// Raw capacity of the flash in bytes.
     pub raw_bytes: u64,
     /// What the host sees, in bytes: `ftl.capacity`, or as `ftl.over_provisioning` leaves it, in whole mapping units.
@@ -130,6 +133,7 @@ impl System {
             ftl: Ftl::read(&mut values),
             cpu: memory::Cpu::read(&mut values),
             memory: memory::Memory::read(&mut values),
+            nvmm: hybrid::Nvmm::read(&mut values),
             raw_bytes: 0,
             user_bytes: 0,
             slc_blocks: 0,

@@ -32,6 +32,15 @@ const FILES: &[(&str, &str)] = files![
     "hmb-f",
     "onenand-xip",
     "dram-only",
+    "nvmm",
+    "nvmm-slc",
+    "nvmm-slc2",
+    "nvmm-slc4",
+    "nvmm-slc8",
+    "nvmm-pcm",
+    "nvmm-pcm-optimistic",
+    "cxl-ssd",
+    "hbf",
 ];
 
 static TITLES: LazyLock<Vec<(&'static str, String)>> = LazyLock::new(|| {

@@ -7,6 +7,7 @@ use super::device::Device;
 use super::flash::Flash;
 use super::ftl::Ftl;
 use super::host::Host;
+use super::hybrid::Nvmm;
 use super::key::{Fallback, Key, TEXT, given};
 use super::link::Link;
 use super::memory::{Cpu, Memory};
@@ -29,6 +30,7 @@ static KEYS: LazyLock<Vec<Key>> = LazyLock::new(|| {
     Ftl::keys(&mut keys);
     Cpu::keys(&mut keys);
     Memory::keys(&mut keys);
+    Nvmm::keys(&mut keys);
     for key in &mut keys {
         let of_storage = ["host.", "device.", "ftl."].iter().any(|table| key.name.starts_with(table));
         if of_storage && key.when.is_none() {

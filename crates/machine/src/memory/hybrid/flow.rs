@@ -263,9 +263,12 @@ impl HybridMemory {
                 let readable = store.readable(page, plane);
                 let logical = if readable { media::Flash::logical(store, page, plane)[0] } else { 0 };
                 self.flow.copies[buffer as usize] = logical;
-                if self.contents.is_some() && readable {
-                    let bytes = store.unit(page, 0).to_vec();
-                    store.buffer_mut(slots + buffer).copy_from_slice(&bytes);
+                if self.contents.is_some() {
+                    // What a full memory began with reads as zeros.
+                    let bytes = if readable { store.unit(page, 0).to_vec() } else { Vec::new() };
+                    let to = store.buffer_mut(slots + buffer);
+                    to.fill(0);
+                    to[..bytes.len()].copy_from_slice(&bytes);
                 }
             }
         }

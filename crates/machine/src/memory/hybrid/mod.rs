@@ -5,6 +5,8 @@ mod data;
 mod energy;
 mod events;
 mod flow;
+mod parts;
+mod report;
 
 use std::collections::VecDeque;
 
