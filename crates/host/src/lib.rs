@@ -11,6 +11,7 @@ pub mod cores;
 pub mod cpu;
 pub mod dma;
 pub mod hmb;
+pub mod linux;
 pub mod memory;
 pub mod nvme;
 pub mod requests;

@@ -69,3 +69,57 @@ fn what_does_not_fit_is_refused() {
         "room.toml: found programs that use 65MiB, expected at most the 64MiB of main memory (memory.size)"
     ));
 }
+
+const SMALL_DRIVE: [(&str, &str); 8] = [
+    ("memory.size", "32MiB"),
+    ("flash.channels", "4"),
+    ("flash.chips", "1"),
+    ("flash.dies", "1"),
+    ("flash.blocks", "128"),
+    ("flash.pages", "64"),
+    ("memory.channels", "1"),
+    ("memory.ranks", "1"),
+];
+
+#[test]
+fn a_mapped_file_larger_than_memory_is_read_from_the_drive() {
+    let text = "kind = \"mmap\"\nfile = \"64MiB\"\nreads = 600\n";
+    // Without reading around, which takes the drive longer.
+    let sets = [&SMALL_DRIVE[..], &[("kernel.mapped_misses", "0")]].concat();
+    let outcome = play("dram-ssd", &sets, "mapped", text);
+    let (major, minor) = (number(&outcome, "/linux/major_faults"), number(&outcome, "/linux/minor_faults"));
+    assert!(major > 450.0 && major + minor > 550.0 && major + minor <= 600.0, "{major} and {minor} faults");
+    // A read of flash, its transfer at 400 MB/s, and a few microseconds of link and controller.
+    let hardware = number(&outcome, "/linux/hardware_ns/mean");
+    assert!((75_000.0 + 10_240.0..100_000.0).contains(&hardware), "{hardware} ns");
+    let access = number(&outcome, "/linux/access_ns/mean");
+    let (seconds, kernel) = (number(&outcome, "/measured_s"), number(&outcome, "/cpu/kernel_s"));
+    assert!(major * access * 1e-9 <= kernel && kernel < seconds, "{kernel} s of {seconds} s in the kernel");
+}
+
+#[test]
+fn swap_readahead_and_fsync_reach_the_drive() {
+    let swapped = "kind = \"gups\"\ntable = \"48MiB\"\nupdates = 300\ncreate = true\nthreads = 2\n";
+    let outcome = play("dram-ssd", &SMALL_DRIVE, "swapped", swapped);
+    assert!(number(&outcome, "/linux/pages_swapped_in") > number(&outcome, "/linux/major_faults"));
+    assert!(number(&outcome, "/drive/host_units") >= number(&outcome, "/linux/pages_swapped_out"));
+    let streamed = play("dram-ssd", &SMALL_DRIVE, "streamed", "kind = \"dd-read\"\nfile = \"16MiB\"\n");
+    // Windows of 128 KiB, but for the first few.
+    assert!(number(&streamed, "/linux/commands") < 140.0);
+    assert_eq!(number(&streamed, "/linux/pages_read"), 4096.0);
+    let synced =
+        play("dram-ssd", &SMALL_DRIVE, "synced", "kind = \"varmail\"\nfiles = 20\noperations = 10\nthreads = 2\n");
+    assert!(number(&synced, "/linux/commands") >= 40.0 && number(&synced, "/drive/host_units") > 0.0);
+}
+
+#[test]
+fn a_drive_that_is_too_small_is_refused() {
+    let system = System::load("dram-ssd", &SMALL_DRIVE).expect("a system");
+    let file = File::new("drive", "kind = \"mmap\"\nfile = \"1GiB\"\nreads = 1\n");
+    let error = run(&system, &file.0, &RunOptions::default(), &mut |_| true).err().expect("it does not fit");
+    let message = error.to_string();
+    assert!(
+        message.starts_with("found a drive of ") && message.contains("expected at least 2084MiB for files"),
+        "{message}"
+    );
+}

@@ -49,6 +49,26 @@ pub trait Kernel {
     fn call(&mut self, now: Time, thread: u16, step: &Step) -> Option<Time>;
 }
 
+/// What a kernel did that concerns the processor and memory.
+#[derive(Debug, Default)]
+pub struct Effects {
+    /// Threads that go on, and when.
+    pub resumed: Vec<(u16, Time)>,
+    /// Virtual pages whose translation is to be forgotten.
+    pub forgotten: Vec<u64>,
+    /// Physical pages that a device has written: their lines are dropped from caches.
+    pub overwritten: Vec<u64>,
+    /// Lines that a device reads or writes in memory, by address.
+    pub lines: Vec<(u64, LineKind)>,
+}
+
+impl Effects {
+    /// Nothing was done.
+    pub fn is_empty(&self) -> bool {
+        self.resumed.is_empty() && self.forgotten.is_empty() && self.overwritten.is_empty() && self.lines.is_empty()
+    }
+}
+
 /// No kernel: all memory is there, at its address, files are memory, and calls cost nothing.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Bare;

@@ -3,6 +3,7 @@
 //! Whatever it is made of, it takes lines ([`LineRequest`]) and answers each once, with its number.
 
 pub mod dram;
+pub mod drive;
 pub mod hybrid;
 pub mod run;
 

@@ -2,18 +2,20 @@
 
 use std::path::Path;
 
-use host::cpu::{Bare, Cpu, Kernel, PAGE, ThreadStats};
+use host::cpu::{Bare, Cpu, Effects, Kernel, PAGE, ThreadStats};
 use media::{LINE, LineRequest, Op, Status};
 use serde_json::{Map, Value, json};
 use sim::{Streams, Time};
 use workload::JobInfo;
 use workload::program::Programs;
 
+use super::drive::Drive;
 use super::{HybridError, MainMemory};
 use crate::record::{Ended, Recorder};
 use crate::run::{Measured, Progress, RunOptions, WATCH_EVERY};
 use crate::summary::whole;
 use crate::system::System;
+use crate::system::memory::Files;
 
 /// Why programs were not run, or not to their end.
 #[derive(Debug, thiserror::Error)]
@@ -27,6 +29,22 @@ pub enum MemoryError {
     /// The memory is worn out, or full of versions: what was written is lost.
     #[error("main memory failed: {0}")]
     Failed(nvmm::Error),
+    /// The drive cannot be made so.
+    #[error(transparent)]
+    Config(#[from] ftl::config::ConfigError),
+    /// It cannot be filled.
+    #[error(transparent)]
+    Prepare(#[from] crate::prepare::PrepareError),
+    /// It is too small for files and swap.
+    #[error(
+        "found a drive of {found}, expected at least {wanted} for files, swap area and journal (flash, ftl.capacity)"
+    )]
+    Drive {
+        /// What it has.
+        found: String,
+        /// What is needed.
+        wanted: String,
+    },
     /// They need more memory than there is.
     #[error("{file}: found programs that use {found}, expected at most the {room} of main memory (memory.size)")]
     Room {
@@ -46,25 +64,6 @@ pub enum MemoryError {
     /// Whoever watched asked for the end.
     #[error("interrupted")]
     Interrupted,
-}
-
-/// What the kernel did that concerns others.
-#[derive(Debug, Default)]
-pub struct Effects {
-    /// Threads that go on, and when.
-    pub resumed: Vec<(u16, Time)>,
-    /// Virtual pages whose translation is to be forgotten.
-    pub forgotten: Vec<u64>,
-    /// Physical pages that a device has written: their lines are dropped from caches.
-    pub overwritten: Vec<u64>,
-    /// Lines that a device reads or writes in memory.
-    pub lines: Vec<(u64, media::LineKind)>,
-}
-
-impl Effects {
-    fn is_empty(&self) -> bool {
-        self.resumed.is_empty() && self.forgotten.is_empty() && self.overwritten.is_empty() && self.lines.is_empty()
-    }
 }
 
 /// A kernel, with the devices that it drives.
@@ -158,6 +157,11 @@ pub fn run(
     let programs = Programs::open(path, &streams)?;
     let file = path.display().to_string();
     let memory = MainMemory::new(system, &streams)?;
+    if system.memory.files == Files::Drive {
+        let kernel = system.kernel.config(system.usable_memory());
+        let world = Drive::new(system, &programs, kernel, &streams, options.cache.as_deref())?;
+        return Flight::new(system, programs, memory, world).fly(system, &file, watch);
+    }
     let (found, room) = (programs.bytes(), system.usable_memory());
     if found > room {
         return Err(MemoryError::Room { file, found: sim::units::show_size(found), room: sim::units::show_size(room) });

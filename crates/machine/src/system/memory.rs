@@ -20,6 +20,16 @@ words! {
 }
 
 words! {
+    /// Where files are, and what does not fit into memory.
+    Files {
+        /// In main memory, all of them.
+        Memory = "memory",
+        /// On the drive behind the link, and a kernel moves pages.
+        Drive = "drive",
+    }
+}
+
+words! {
     /// Standards of main memory.
     Standard {
         /// JESD79-2, 400 MHz.
@@ -131,6 +141,11 @@ section! {
         "memory.type" kind: MainMemory = Kind::words(MainMemory::WORDS),
             assumed("none", "drives are measured with jobs and traces"),
             "What main memory is made of, where programs are simulated with their loads and stores.";
+        "memory.files" files: Files = Kind::words(Files::WORDS),
+            assumed("memory", "nothing but main memory"),
+            "Where files are, and what does not fit into memory: in main memory all of it, or on the drive behind the link, to \
+             and from which a kernel moves pages.",
+            when "memory.type" is "dram";
         "memory.standard" standard: Standard = Kind::words(Standard::WORDS),
             given("ddr3-1600", "nvmm: Experimental Setup, DDR3 SDRAM"),
             "Standard of the DRAM.",
@@ -246,6 +261,9 @@ pub(super) fn check(s: &super::System) -> Result<(), super::SystemError> {
         ("memory.interleave", memory.interleave),
     ] {
         s.expect(value.is_power_of_two(), &[key], "a power of two")?;
+    }
+    if memory.files == Files::Drive {
+        super::kernel::check(s)?;
     }
     if let Some(size) = memory.size
         && memory.kind == MainMemory::Dram

@@ -15,6 +15,7 @@ pub mod ftl;
 mod hmb;
 pub mod host;
 pub mod hybrid;
+pub mod kernel;
 mod key;
 mod layer;
 pub mod link;
@@ -65,6 +66,8 @@ pub struct System {
     pub memory: memory::Memory,
     /// `[nvmm]`
     pub nvmm: hybrid::Nvmm,
+    /// `[kernel]`
+    pub kernel: kernel::Kernel,
     /// Raw capacity of the flash in bytes.
     pub raw_bytes: u64,
     /// What the host sees, in bytes: `ftl.capacity`, or as `ftl.over_provisioning` leaves it, in whole mapping units.
@@ -134,6 +137,7 @@ impl System {
             cpu: memory::Cpu::read(&mut values),
             memory: memory::Memory::read(&mut values),
             nvmm: hybrid::Nvmm::read(&mut values),
+            kernel: kernel::Kernel::read(&mut values),
             raw_bytes: 0,
             user_bytes: 0,
             slc_blocks: 0,

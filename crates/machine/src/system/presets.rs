@@ -41,6 +41,7 @@ const FILES: &[(&str, &str)] = files![
     "nvmm-pcm-optimistic",
     "cxl-ssd",
     "hbf",
+    "dram-ssd",
 ];
 
 static TITLES: LazyLock<Vec<(&'static str, String)>> = LazyLock::new(|| {

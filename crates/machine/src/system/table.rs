@@ -8,6 +8,7 @@ use super::flash::Flash;
 use super::ftl::Ftl;
 use super::host::Host;
 use super::hybrid::Nvmm;
+use super::kernel::Kernel;
 use super::key::{Fallback, Key, TEXT, given};
 use super::link::Link;
 use super::memory::{Cpu, Memory};
@@ -31,6 +32,7 @@ static KEYS: LazyLock<Vec<Key>> = LazyLock::new(|| {
     Cpu::keys(&mut keys);
     Memory::keys(&mut keys);
     Nvmm::keys(&mut keys);
+    Kernel::keys(&mut keys);
     for key in &mut keys {
         let of_storage = ["host.", "device.", "ftl."].iter().any(|table| key.name.starts_with(table));
         if of_storage && key.when.is_none() {

@@ -1,0 +1,126 @@
+//! Calls: reads and writes of files through the page cache, and fsync.
+
+use sim::Time;
+
+use super::frames::{CACHED, DIRTY, LOCKED, MARKED, REFERENCED};
+use super::io::What;
+use super::{Doing, JOURNAL, Linux, ON_FILE};
+
+impl Linux {
+    pub(super) fn go_on_call(&mut self, thread: u16, at: Time) -> Option<Time> {
+        let Doing::Call { write, mut next, end, mut partial } = self.callers[usize::from(thread)].doing else {
+            unreachable!("a call");
+        };
+        let mut at = at;
+        while next < end {
+            self.callers[usize::from(thread)].doing = Doing::Call { write, next, end, partial };
+            let place = self.places[next as usize];
+            if place == ON_FILE {
+                at = if !write {
+                    self.read_ahead(thread, next, end, false, at)?
+                } else if partial {
+                    self.read_in(thread, next, next, 1, u64::MAX, at)?
+                } else {
+                    let frame = self.allocate(next, CACHED, thread)?;
+                    self.places[next as usize] = frame;
+                    at + self.config.page.draw(&mut self.rng)
+                };
+                continue;
+            }
+            let frame = self.frames.get_mut(place);
+            if frame.is(MARKED) && !write {
+                frame.flags &= !MARKED;
+                at = self.read_ahead(thread, next, end, true, at)?;
+                continue;
+            }
+            if frame.is(LOCKED) {
+                frame.waiters |= 1 << thread;
+                return None;
+            }
+            // Used once it is referenced, twice it is active.
+            if frame.is(REFERENCED) {
+                self.frames.put(place, true);
+            }
+            self.frames.get_mut(place).flags |= REFERENCED;
+            if write {
+                self.dirty_page(thread, next as u32, place);
+            }
+            next += 1;
+            partial = false;
+            self.callers[usize::from(thread)].readahead.read(next);
+        }
+        self.callers[usize::from(thread)].doing = Doing::Call { write, next, end, partial };
+        if write {
+            self.write_behind(at);
+            if self.too_dirty() {
+                self.throttled |= 1 << thread;
+                return None;
+            }
+        }
+        Some(at)
+    }
+
+    fn read_ahead(&mut self, thread: u16, page: u64, end: u64, marked: bool, at: Time) -> Option<Time> {
+        let caller = &mut self.callers[usize::from(thread)];
+        let mut readahead = caller.readahead;
+        let places = &self.places;
+        let area =
+            self.areas.iter().find(|area| (area.first..area.first + area.pages).contains(&page)).expect("its area");
+        let beyond = area.first + area.pages;
+        let cached = |page: u64| page < beyond && places[page as usize] != ON_FILE;
+        let request = (end - page).min(u64::from(u16::MAX)) as u32;
+        let window = readahead.on_demand(page, request, marked, caller.opened, self.config.readahead, cached);
+        let pages = (window.start + u64::from(window.pages)).min(beyond).saturating_sub(window.start) as u32;
+        if marked {
+            // Nobody waits for it: as far as there are frames.
+            self.callers[usize::from(thread)].readahead = readahead;
+            return Some(self.read_if_easy(window.start, pages, window.mark, at));
+        }
+        let at = self.read_in(thread, page, window.start, pages, window.mark, at)?;
+        self.callers[usize::from(thread)].readahead = readahead;
+        Some(at)
+    }
+
+    fn dirty_page(&mut self, thread: u16, page: u32, frame: u32) {
+        let frame = self.frames.get_mut(frame);
+        if !frame.is(DIRTY) {
+            frame.flags |= DIRTY;
+            self.dirty += 1;
+            self.dirtied.push_back(page);
+            self.callers[usize::from(thread)].dirtied.push(page);
+        }
+    }
+
+    /// Phase 0 writes what the thread has changed, 1 the journal, 2 flushes the drive's cache.
+    pub(super) fn go_on_sync(&mut self, thread: u16, at: Time) -> Option<Time> {
+        let Doing::Sync { phase, .. } = self.callers[usize::from(thread)].doing else { unreachable!("a sync") };
+        let of = Some(thread);
+        let commands = match phase {
+            0 => {
+                let pages = std::mem::take(&mut self.callers[usize::from(thread)].dirtied);
+                let frames = self.take_dirty(pages);
+                match self.write_frames(frames, of, at) {
+                    0 => {
+                        self.callers[usize::from(thread)].doing = Doing::Sync { phase: 1, left: 0 };
+                        return self.go_on_sync(thread, at);
+                    }
+                    commands => commands,
+                }
+            }
+            1 => {
+                let pages = self.config.journal_pages;
+                let first = self.journal_first() + self.journal;
+                self.journal = (self.journal + u64::from(pages)) % (JOURNAL - u64::from(pages));
+                self.command(What::Journal, first, pages, Vec::new(), of, at);
+                1
+            }
+            2 => {
+                self.command(What::Flush, 0, 0, Vec::new(), of, at);
+                1
+            }
+            _ => return Some(at),
+        };
+        self.callers[usize::from(thread)].doing = Doing::Sync { phase: phase + 1, left: commands };
+        None
+    }
+}

@@ -1,0 +1,154 @@
+//! Frames: where they come from, and which pages have to go.
+
+use sim::Time;
+
+use super::frames::{ACTIVE, CACHED, DIRTY, LOCKED, MAPPED, NONE, RECLAIM, REFERENCED, WRITEBACK};
+use super::{AreaKind, Linux, SWAPPED};
+
+impl Linux {
+    /// What a page of a file is from the beginning.
+    pub(super) fn file_flags(&self, page: u64) -> u16 {
+        if self.area(page) == AreaKind::File { CACHED } else { 0 }
+    }
+
+    /// A frame for a page that `thread` needs; `None` if it has to wait for one.
+    pub(super) fn allocate(&mut self, page: u64, flags: u16, thread: u16) -> Option<u32> {
+        self.balance();
+        let frame = self.frames.take(page as u32, flags);
+        if frame.is_none() {
+            assert!(self.reclaiming > 0 || !self.agenda.is_empty(), "out of memory: nothing can be reclaimed");
+            self.starved |= 1 << thread;
+        }
+        frame
+    }
+
+    /// A frame for a page that nobody waits for, if there are enough.
+    pub(super) fn allocate_if_easy(&mut self, page: u64, flags: u16) -> Option<u32> {
+        self.balance();
+        let (low, _) = self.config.watermarks();
+        (self.frames.free() > low / 2).then(|| self.frames.take(page as u32, flags)).flatten()
+    }
+
+    pub(super) fn feed_starved(&mut self, now: Time) {
+        let mask = std::mem::take(&mut self.starved);
+        self.wake(now, mask);
+    }
+
+    /// Below the low watermark, pages go until there are frames up to the high one.
+    fn balance(&mut self) {
+        let (low, high) = self.config.watermarks();
+        if self.frames.free() >= low {
+            return;
+        }
+        let mut write = Vec::new();
+        let mut tries = 2 * self.config.frames;
+        while self.frames.free() + self.reclaiming < high && tries > 0 {
+            tries -= 1;
+            if self.frames.count(true) > self.frames.count(false)
+                && let Some(frame) = self.frames.oldest(true)
+            {
+                self.look_anew(frame);
+                self.frames.put(frame, false);
+            }
+            let Some(frame) = self.frames.oldest(false) else { break };
+            let flags = self.frames.get(frame).flags;
+            if flags & (LOCKED | WRITEBACK) != 0 {
+                self.frames.put(frame, false);
+            } else if flags & (REFERENCED | MAPPED) == REFERENCED | MAPPED {
+                self.look_anew(frame);
+                self.frames.put(frame, true);
+            } else {
+                write.extend(self.evict(frame));
+            }
+        }
+        if !write.is_empty() {
+            self.write_frames(write, None, self.now);
+        }
+    }
+
+    /// Its next use is to be noticed.
+    fn look_anew(&mut self, frame: u32) {
+        let frame = self.frames.get_mut(frame);
+        frame.flags &= !REFERENCED;
+        self.effects.forgotten.push(u64::from(frame.page));
+    }
+
+    /// A page has to go: its frame is free, or is written to this page of the drive.
+    fn evict(&mut self, number: u32) -> Option<(u64, u32)> {
+        let frame = self.frames.get_mut(number);
+        debug_assert!(!frame.is(ACTIVE), "it is taken from the inactive list");
+        frame.flags &= !(MAPPED | REFERENCED);
+        let (page, dirty, cached, old) = (frame.page, frame.is(DIRTY), frame.is(CACHED), frame.slot);
+        self.effects.forgotten.push(u64::from(page));
+        if !dirty {
+            self.drop_clean(number);
+            return None;
+        }
+        let frame = self.frames.get_mut(number);
+        frame.flags = (frame.flags & !DIRTY) | WRITEBACK | RECLAIM;
+        self.reclaiming += 1;
+        self.frames.put(number, false);
+        if cached {
+            self.dirty -= 1;
+            return Some((u64::from(page), number));
+        }
+        if self.area(u64::from(page)) == AreaKind::Mapped {
+            return Some((u64::from(page), number));
+        }
+        if old != NONE {
+            self.swap.release(old);
+        }
+        let slot = self.swap.take(page);
+        debug_assert!(slot < SWAPPED);
+        self.frames.get_mut(number).slot = slot;
+        self.stats.pages_swapped_out += 1;
+        Some((self.swap_first() + u64::from(slot), number))
+    }
+
+    // -- dirty pages of files
+
+    /// Those of `pages` that are dirty, with their frames; they are being written from now on.
+    pub(super) fn take_dirty(&mut self, pages: impl IntoIterator<Item = u32>) -> Vec<(u64, u32)> {
+        let mut frames = Vec::new();
+        for page in pages {
+            let place = self.places[page as usize];
+            if place < SWAPPED && self.frames.get(place).is(DIRTY | CACHED) && !self.frames.get(place).is(WRITEBACK) {
+                let frame = self.frames.get_mut(place);
+                frame.flags = (frame.flags & !DIRTY) | WRITEBACK;
+                self.dirty -= 1;
+                frames.push((u64::from(page), place));
+            }
+        }
+        frames
+    }
+
+    pub(super) fn too_dirty(&self) -> bool {
+        u64::from(self.dirty) * 1024 > u64::from(self.config.frames) * u64::from(self.config.dirty.1)
+    }
+
+    /// Beyond the first bound of dirty pages, the oldest are written.
+    pub(super) fn write_behind(&mut self, now: Time) {
+        let bound = (u64::from(self.config.frames) * u64::from(self.config.dirty.0) / 1024) as u32;
+        if self.dirty <= bound {
+            return;
+        }
+        let mut frames = Vec::new();
+        let mut looked = self.dirtied.len();
+        while self.dirty > bound / 2
+            && looked > 0
+            && let Some(page) = self.dirtied.pop_front()
+        {
+            looked -= 1;
+            let found = self.take_dirty([page]);
+            if found.is_empty() {
+                let place = self.places[page as usize];
+                // Changed again while it is being written.
+                if place < SWAPPED && self.frames.get(place).is(DIRTY | CACHED) {
+                    self.dirtied.push_back(page);
+                }
+            }
+            frames.extend(found);
+        }
+        self.write_frames(frames, None, now);
+    }
+}

@@ -1,0 +1,206 @@
+//! The kernel on a drive that answers when it likes: everyone who asks goes on, no frame has two pages, and what was written
+//! out is what comes back.
+
+use std::collections::BTreeMap;
+
+use host::cpu::Kernel;
+use host::linux::{Area, AreaKind, Cost, Linux, LinuxConfig};
+use media::{Act, Op, Step};
+use proptest::prelude::*;
+use sim::{Streams, Time};
+
+const PAGE: u64 = 4096;
+
+fn config(frames: u32) -> LinuxConfig {
+    let cost = |ns| Cost { mean: Time::from_ns(ns), deviation: Time::from_ns(ns / 2) };
+    LinuxConfig {
+        frames,
+        fault: cost(1000),
+        map: cost(500),
+        call: cost(800),
+        page: cost(300),
+        submit: cost(4000),
+        complete: cost(3000),
+        wake: cost(2000),
+        readahead: (4, 32),
+        mapped_misses: 100,
+        swap_cluster: 8,
+        dirty: (102, 204),
+        command_pages: 32,
+        journal_pages: 2,
+    }
+}
+
+/// Drives `linux` until `thread` goes on; commands take 20 to 120 us.
+struct Bench {
+    linux: Linux,
+    rng: sim::Rng,
+    under_way: BTreeMap<(Time, u32), ()>,
+    free: Vec<bool>,
+    commands: Vec<(Op, u64, u32)>,
+}
+
+impl Bench {
+    fn new(frames: u32, areas: Vec<Area>, threads: u16, seed: u64) -> Bench {
+        let streams = Streams::new(seed);
+        Bench {
+            linux: Linux::new(config(frames), areas, threads, &streams),
+            rng: streams.stream("bench"),
+            under_way: BTreeMap::new(),
+            free: vec![true; usize::from(threads)],
+            commands: Vec::new(),
+        }
+    }
+
+    /// The next event; false if there is none.
+    fn step(&mut self) -> bool {
+        let drive = self.under_way.keys().next().copied();
+        let (Some(now), _) = (self.linux.next_event().into_iter().chain(drive.map(|(at, _)| at)).min(), ()) else {
+            return false;
+        };
+        while let Some((&(at, id), ())) = self.under_way.first_key_value()
+            && at <= now
+        {
+            self.under_way.pop_first();
+            self.linux.done(at, id);
+        }
+        self.linux.advance(now);
+        for command in std::mem::take(&mut self.linux.commands) {
+            assert!(
+                command.page + u64::from(command.pages) <= self.linux.drive_pages(),
+                "{command:?} is beyond the drive"
+            );
+            self.commands.push((command.op, command.page, command.pages));
+            let at = now + Time::from_ns(20_000 + self.rng.below(100_000));
+            assert!(self.under_way.insert((at, command.id), ()).is_none());
+        }
+        for (thread, _) in self.linux.effects.resumed.drain(..) {
+            assert!(!std::mem::replace(&mut self.free[usize::from(thread)], true), "thread {thread} did not wait");
+        }
+        self.linux.effects.lines.clear();
+        self.linux.effects.forgotten.clear();
+        self.linux.effects.overwritten.clear();
+        true
+    }
+
+    fn now(&self) -> Time {
+        let drive = self.under_way.keys().next().map(|(at, _)| *at);
+        self.linux.next_event().into_iter().chain(drive).min().unwrap_or(Time::ZERO)
+    }
+
+    /// One thread faults until it has its page. Its frame.
+    fn touch(&mut self, now: Time, page: u64, store: bool) -> u64 {
+        for _ in 0..100 {
+            if let Some(frame) = self.linux.translate(0, page, store) {
+                return frame;
+            }
+            self.free[0] = self.linux.fault(now, 0, page, store).is_some();
+            while !self.free[0] {
+                assert!(self.step(), "it waits for nothing");
+            }
+        }
+        panic!("page {page} never stays");
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 24, ..ProptestConfig::default() })]
+
+    #[test]
+    fn everyone_goes_on_and_no_frame_has_two_pages(seed in 0u64..1 << 32, threads in 1u16..9) {
+        let areas = vec![
+            Area { first: 0, pages: 300, kind: AreaKind::Anonymous },
+            Area { first: 320, pages: 300, kind: AreaKind::Mapped },
+            Area { first: 640, pages: 400, kind: AreaKind::File },
+        ];
+        let mut bench = Bench::new(128, areas, threads, seed);
+        for _ in 0..3000 {
+            let thread = bench.rng.below(u64::from(threads)) as u16;
+            if !bench.free[usize::from(thread)] {
+                bench.step();
+                continue;
+            }
+            let now = bench.now();
+            let going_on = match bench.rng.below(4) {
+                0 => {
+                    let address = (640 + bench.rng.below(380)) * PAGE + bench.rng.below(PAGE);
+                    let bytes = bench.rng.below(20 * PAGE) as u32;
+                    let act = [Act::Read, Act::Write, Act::Sync][bench.rng.below(3) as usize];
+                    let bytes = if act == Act::Sync { 0 } else { bytes.min((1040 * PAGE - address) as u32) };
+                    bench.linux.call(now, thread, &Step { instructions: 0, act, bytes, address })
+                }
+                area => {
+                    let page = if area == 1 { 320 } else { 0 } + bench.rng.below(300);
+                    let store = area > 1 && bench.rng.chance(0.5);
+                    match bench.linux.translate(thread, page, store) {
+                        Some(_) => Some(now),
+                        None => bench.linux.fault(now, thread, page, store),
+                    }
+                }
+            };
+            bench.free[usize::from(thread)] = going_on.is_some();
+            let mut seen = BTreeMap::new();
+            for page in (0..300).chain(320..620).chain(640..1040) {
+                if let Some(frame) = bench.linux.translate(0, page, false) {
+                    prop_assert_eq!(seen.insert(frame, page), None, "frame {} has two pages", frame);
+                    prop_assert!(frame < 128);
+                }
+            }
+        }
+        while bench.step() {}
+        prop_assert!(bench.free.iter().all(|free| *free), "a thread waits, and nothing is under way");
+    }
+}
+
+#[test]
+fn what_was_swapped_out_comes_back_from_where_it_went() {
+    let areas = vec![Area { first: 0, pages: 800, kind: AreaKind::Anonymous }];
+    let mut bench = Bench::new(512, areas, 1, 1);
+    let mut now = Time::ZERO;
+    for page in 0..800 {
+        now = now.max(bench.now()) + Time::from_us(50);
+        bench.touch(now, page, true);
+    }
+    while bench.step() {}
+    let written: u64 =
+        bench.commands.iter().filter(|(op, ..)| *op == Op::Write).map(|(.., pages)| u64::from(*pages)).sum();
+    assert_eq!(written, bench.linux.stats().pages_swapped_out);
+    assert!(written >= 800 - 512, "{written} pages were written");
+    // In order of their use, so in order of their slots: clusters bring neighbours along.
+    bench.commands.clear();
+    bench.touch(Time::from_s(1), 0, false);
+    while bench.step() {}
+    let read: Vec<_> = bench.commands.iter().filter(|(op, ..)| *op == Op::Read).collect();
+    assert_eq!(read, [&(Op::Read, 800, 8)]);
+    for page in 1..8 {
+        bench.touch(Time::from_s(2), page, false);
+    }
+    assert_eq!(bench.linux.stats().major_faults, 1, "neighbours came with it");
+}
+
+#[test]
+fn faults_read_around_until_misses_outnumber_hits() {
+    let areas = vec![Area { first: 0, pages: 100_000, kind: AreaKind::Mapped }];
+    let mut bench = Bench::new(8192, areas, 1, 1);
+    for n in 0..150 {
+        bench.touch(Time::from_ms(n), (n * 641 + 16) % 100_000, false);
+        while bench.step() {}
+    }
+    let pages: Vec<u32> = bench.commands.iter().map(|(.., pages)| *pages).collect();
+    assert_eq!((&pages[..100], &pages[100..]), (&[32; 100][..], &[1; 50][..]));
+}
+
+#[test]
+fn a_sync_writes_what_was_changed_then_the_journal_then_flushes() {
+    let areas = vec![Area { first: 0, pages: 100, kind: AreaKind::File }];
+    let mut bench = Bench::new(1024, areas, 1, 1);
+    for (act, bytes) in [(Act::Write, 3 * PAGE as u32), (Act::Sync, 0)] {
+        let step = Step { instructions: 0, act, bytes, address: 5 * PAGE };
+        bench.free[0] = bench.linux.call(Time::ZERO, 0, &step).is_some();
+        while !bench.free[0] {
+            assert!(bench.step(), "it waits for nothing");
+        }
+    }
+    let journal = bench.linux.drive_pages() - 1024;
+    assert_eq!(bench.commands, [(Op::Write, 5, 3), (Op::Write, journal, 2), (Op::Flush, 0, 0)]);
+}
