@@ -58,7 +58,7 @@ impl Linux {
         let most = u64::from(self.config.readahead.1);
         let around = self.area(page) == AreaKind::Mapped && {
             // As far as Linux counts; beyond ten times the bound it makes no difference.
-            self.mapped_misses = (self.mapped_misses + 1).min(10 * self.config.mapped_misses);
+            self.mapped_misses = (self.mapped_misses + 1).min(10 * self.config.mapped_misses.max(1));
             self.mapped_misses <= self.config.mapped_misses
         };
         if !around {
