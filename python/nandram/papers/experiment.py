@@ -27,6 +27,7 @@
     [runs.caches]
     probe = { tests = ["read-cache"] }
                                       instead of a job: what `nandram probe` finds of the drive
+    program = '''kind = "gups" ...'''  instead of a job: programs, on a system that simulates main memory
     [values]                          named expressions, each over runs, constants and the values above it
     gain = "ideal(depth=4).read_mb_s / ideal(depth=1).read_mb_s"
 
@@ -82,7 +83,7 @@ Constant = int | float | str
 _RESERVED = {"ours", "paper", "jobs", "nandram"}
 _IN_BRACES = re.compile(r"\{([A-Za-z_]\w*)\}")
 _OPTIONS = ("precondition", "warm_up", "payload", "replay")
-_WORKLOADS = ("job", "trace", "generate", "pages", "probe")
+_WORKLOADS = ("job", "trace", "generate", "pages", "probe", "program")
 _RUN = ("system", "set", "grid", "quick", "seed", "repeat", *_OPTIONS, "wrap", *_WORKLOADS)
 
 
@@ -118,6 +119,13 @@ class Point:
     """What a page trace, `path`, is asked; None if this is no page trace."""
     probe: ProbeRun | None = None
     """What the drive is probed for; None if it is not."""
+    program: bool = False
+    """The text is a file of programs."""
+
+    @property
+    def file(self) -> str:
+        """The name of the file that its text is written to."""
+        return "trace.iolog" if self.trace else "program.toml" if self.program else "job.fio"
 
 
 @dataclass(frozen=True)
@@ -332,7 +340,7 @@ def _point(run: Run, place: dict[str, Coordinate], seed: int, used: set[str]) ->
     given = [key for key in _WORKLOADS if key in table.values]
     if len(given) != 1:
         found = f"`{'`, `'.join(given)}`" if given else "none"
-        raise table.missing(f"found {found}, expected one of `job`, `trace`, `generate`, `pages` and `probe`")
+        raise table.missing(f"found {found}, expected one of `job`, `trace`, `generate`, `pages`, `probe` and `program`")
     text, path = None, None
     if given == ["job"]:
         text = str(filled(table, "job", table.text("job")))
@@ -343,6 +351,8 @@ def _point(run: Run, place: dict[str, Coordinate], seed: int, used: set[str]) ->
         path = run.folder / path
     elif given == ["generate"]:
         text = _generated(table.table("generate"), filled)
+    elif given == ["program"]:
+        text = str(filled(table, "program", table.text("program")))
     elif given == ["probe"]:
         for option in (*_OPTIONS, "wrap"):
             if option in options and option != "precondition":
@@ -351,7 +361,8 @@ def _point(run: Run, place: dict[str, Coordinate], seed: int, used: set[str]) ->
     else:
         pages, path = pages_run(table.table("pages"), filled, run.folder)
         return Point(system, changes, None, path, True, options, pages)
-    return Point(system, changes, text, path, given != ["job"], options)
+    trace = given not in (["job"], ["program"])
+    return Point(system, changes, text, path, trace, options, program=given == ["program"])
 
 
 def _generated(table: Table, filled: Any) -> str:

@@ -62,7 +62,7 @@ def task(point: Point, name: str, place: str) -> Task:
             raise UserError(f"{place}.trace: {point.path}: cannot be read: {error.strerror}") from None
     options = json.dumps(point.options, sort_keys=True)
     asked = "".join(repr(each) for each in (point.pages, point.probe) if each is not None)
-    parts = [_program(), system.encode(), workload, options.encode(), f"{point.trace}{asked}".encode()]
+    parts = [_program(), system.encode(), workload, options.encode(), f"{point.file}{asked}".encode()]
     digest = hashlib.sha256(b"".join(hashlib.sha256(part).digest() for part in parts))
     return Task(point, name, place, digest.hexdigest())
 
@@ -143,7 +143,7 @@ def _play(each: Task, cache: Path | None, progress: Callable[[float, float, int]
     with TemporaryDirectory(prefix="nandram-") as folder:
         if point.path is None:
             assert point.text is not None
-            path = Path(folder, "trace.iolog" if point.trace else "job.fio")
+            path = Path(folder, point.file)
             path.write_text(point.text, encoding="utf-8")
         else:
             path = point.path
@@ -198,7 +198,7 @@ def save(folder: Path, each: Task, outcome: Outcome) -> None:
     try:
         place.mkdir(parents=True, exist_ok=True)
         if each.point.text:
-            (place / ("trace.iolog" if each.point.trace else "job.fio")).write_text(each.point.text, encoding="utf-8")
+            (place / each.point.file).write_text(each.point.text, encoding="utf-8")
         for name, values in (("manifest.json", outcome.manifest), ("summary.json", outcome.summary)):
             (place / name).write_text(json.dumps(values, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
     except OSError as error:
