@@ -70,7 +70,7 @@ traces: build programs
 
 # How often the probe is right, over drives drawn at random, written to docs/probe-accuracy.md.
 probe-accuracy:
-	cargo run --release --quiet --package probe --example accuracy -- 500 1001 1002 1003 > docs/probe-accuracy.md
+	cargo run --release --quiet --package probe --example accuracy -- 500 2001 2002 2003 > docs/probe-accuracy.md
 
 # Instruction counts by callgrind, written to BENCH.md.
 bench:

@@ -128,8 +128,8 @@ fn content_hashes_are_pinned() {
     ddrssd                ce246c4099339bc5026b7ee02634f9fab3c566a868fd4f6f910c98dda08ba8ac
     drambus               eff96ef2b3786f1c1f7c4637b50ee9f38ee193e23f8404100ee7fafb914f0c6b
     hmb-a                 d8ab1815ffd200f04e19b9a07aaa3a77bf10a952f2c2c3b60b4efcc6c4bf061a
-    hmb-b                 52e2bce18d9a5f19e611d83baec81f753373b80d809700b7cd2faa1cf6811520
-    hmb-c                 7766de9376161d553a7571c7bd84a6f99b7ce85d53034da727b471219c01370f
+    hmb-b                 bcb7b9391fbf0402310fc256d63081a9f95fbe97a612ae7ae4e86cd5b7e6b6d4
+    hmb-c                 9f494fbc33335f53508c7f9824492d257feaa4e6ffdf8fcb5cb812f2d6081eef
     hmb-d                 1bc26ce70e15ebbe5324801a0c9427304eebbbf32c0ec3d4d1e4a4a1abcd86d0
     hmb-e                 e008a2830065660b14bdd5e30743bad278dae97437ca13ceb3825d8da370c7cc
     hmb-f                 c8e26967d39b4d1af25f238660e6652197aaad03487b63726b8e871f47194b8a

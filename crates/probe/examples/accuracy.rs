@@ -19,7 +19,8 @@ a read cache of 16 KiB to 4 MiB, or none; a write buffer of 16 KiB to 4 MiB, or 
 of it; one of these in host memory in some. Flash takes in at most a third of what the link brings: where it keeps up, a
 buffer never fills, and the probe says so. Ends are noticed late (a standard deviation of 1 to 8 us), up to 1 % of them by much more
 (0.1 to 3 ms on average); half of the drives pause every 2 to 20 ms for 20 to 500 us; on three of ten another program writes every 4
-to 40 ms, which has a full drive collect garbage meanwhile. Caches in SLC flash are not drawn: the model has none for reads.
+to 40 ms, which has a full drive collect garbage meanwhile. Read caches in SLC flash are not drawn: the model's SLC cache holds what
+was written last, in whole blocks, and nothing moves there because it is read. The probe tells them from memory by time alone.
 
 Right is a size within 10 % or one page of the drive's map, whichever is more. The seeds were set aside: the tests were
 developed on others. Made by `make probe-accuracy`.

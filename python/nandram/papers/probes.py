@@ -3,6 +3,7 @@
 import json
 from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from nandram.errors import UserError
@@ -44,14 +45,14 @@ def play(
     changes: dict[str, object],
     options: dict[str, Any],
     run: ProbeRun,
-    cache: object,
+    cache: Path | None,
     progress: Progress,
 ) -> tuple[dict[str, Any], dict[str, Any]]:
     """Return a summary and a manifest. Raises `UserError`.
 
-    In the summary ``nandram.probe`` has, by what a finding is about and by the state of the host memory buffer (`STATES`),
-    ``verdict``, ``place`` (empty if it is not told), ``size``, ``low`` and ``high`` (all 0 where no size was told) and the
-    finding's numbers.
+    In the summary ``nandram.probe`` has, by what a finding is about and by the state of the host memory buffer
+    (`STATES`), ``verdict``, ``place`` (empty if it is not told), ``size``, ``low`` and ``high`` (all 0 where no size
+    was told) and the finding's numbers.
     """
     from nandram import _core
     from nandram.probing import probe
