@@ -4,7 +4,7 @@
 //! 0       superblock, and a copy at 4 KiB
 //! 8 KiB   record of the newest commit, by turns with one at 12 KiB
 //! 64 KiB  checksums: a row a block
-//! ...     blocks, each of pages; from a multiple of a block on
+//! ...     blocks, each of pages; behind them the second copies of those that hold the controller's own state
 //! ```
 //!
 //! All numbers are little-endian. Superblock: magic, format, the words of [`Shape`], a checksum of what is before it. Record: magic,
@@ -120,8 +120,13 @@ impl Shape {
         SUMS + u64::from(block) * self.row_bytes()
     }
 
+    /// Blocks that are there twice.
+    pub(crate) fn own_blocks(&self) -> u32 {
+        self.config().own_blocks()
+    }
+
     fn data(&self) -> u64 {
-        self.row(self.blocks).next_multiple_of(self.block_bytes().min(1 << 20))
+        self.row(self.blocks + self.own_blocks()).next_multiple_of(self.block_bytes().min(1 << 20))
     }
 
     /// Where a page of a block is.
@@ -131,7 +136,7 @@ impl Shape {
 
     /// Bytes of the file.
     pub fn file_bytes(&self) -> u64 {
-        self.page(self.blocks, 0)
+        self.page(self.blocks + self.own_blocks(), 0)
     }
 
     /// The controller for it.
@@ -264,7 +269,7 @@ mod tests {
             let shape = Shape::of(capacity, 2 * capacity, 64).expect("sizes that work");
             shape.config().check().expect("a configuration that works");
             assert!(shape.capacity() >= capacity && shape.capacity() < capacity + PAGE_BYTES);
-            assert!(shape.row(0) > RECORDS[1] && shape.page(0, 0) >= shape.row(shape.blocks));
+            assert!(shape.row(0) > RECORDS[1] && shape.page(0, 0) >= shape.row(shape.blocks + shape.own_blocks()));
             assert_eq!(shape.page(0, 0) % UNIT, 0);
             assert!(shape.file_bytes() < 3 * capacity + capacity / 4 + (60 << 20), "{capacity}: {shape:?}");
         }

@@ -16,7 +16,7 @@ use crate::sums::{Sums, sum};
 enum Flight {
     None,
     Read { id: OpId, block: u32, page: u32 },
-    Program { id: OpId },
+    Program { id: OpId, twice: bool },
     LoadRow { block: u32 },
     WriteRow,
     Flush { id: OpId },
@@ -45,6 +45,11 @@ pub(crate) enum Stop {
 pub struct Storage<D> {
     device: D,
     pub(crate) shape: Shape,
+    /// The first blocks, which hold the controller's own state, are there twice: `copies` further a second time.
+    own: u32,
+    copies: u32,
+    /// Programs of these whose one copy is written and not the other; whether one failed.
+    halves: BTreeMap<u32, bool>,
     sums: Sums,
     flights: Vec<Flight>,
     free: Vec<u32>,
@@ -74,6 +79,9 @@ impl<D: Device> Storage<D> {
         let largest = u64::from(shape.segment_bytes).max(shape.row_bytes()).max(UNIT);
         Storage {
             device,
+            own: shape.own_blocks(),
+            copies: shape.blocks,
+            halves: BTreeMap::new(),
             shape,
             sums: Sums::new(shape.block_segments),
             flights: Vec::new(),
@@ -109,8 +117,9 @@ impl<D: Device> Storage<D> {
         self.device
     }
 
-    fn at(&self, page: PageAddr) -> u64 {
-        u64::from(page.block) * u64::from(self.shape.block_segments) + u64::from(page.page)
+    /// The number of a page of a block, or of the block's copy.
+    fn at(&self, block: u32, page: u32) -> u64 {
+        u64::from(block % self.copies) * u64::from(self.shape.block_segments) + u64::from(page)
     }
 
     fn start(&mut self, flight: Flight, op: Op, offset: u64, bytes: u64, buffer: direct::Aligned) {
@@ -127,14 +136,14 @@ impl<D: Device> Storage<D> {
         self.device.start(Request { op, offset, bytes: bytes as usize, buffer, user: u64::from(user) });
     }
 
-    /// Reads a page of a block.
+    /// Reads a page of a block; of the controller's own the copy, if need be.
     pub(crate) fn read(&mut self, id: OpId, at: PageAddr) {
-        let (block, page) = (at.block, at.page);
+        self.read_copy(id, at.block, at.page);
+    }
+
+    fn read_copy(&mut self, id: OpId, block: u32, page: u32) {
         match self.sums.get(block, page) {
-            Some(0) => {
-                self.complain(block, page, "it was never written");
-                self.finished.push_back(Finished { id, status: Status::Uncorrectable, content: None });
-            }
+            Some(0) => self.lost(id, block, page, "it was never written"),
             Some(_) => {
                 let (offset, bytes) = (self.shape.page(block, page), u64::from(self.shape.segment_bytes));
                 let buffer = self.pool.take();
@@ -152,20 +161,42 @@ impl<D: Device> Storage<D> {
         }
     }
 
+    /// A page cannot be read: its copy is, if it has one.
+    fn lost(&mut self, id: OpId, block: u32, page: u32, why: &str) {
+        if block < self.own {
+            return self.read_copy(id, block + self.copies, page);
+        }
+        let block = block % self.copies;
+        self.complaint = format!("block {block}, page {page}: {why}");
+        self.finished.push_back(Finished { id, status: Status::Uncorrectable, content: None });
+    }
+
     /// Writes a page of a block; `fill` says what.
     pub(crate) fn program(&mut self, id: OpId, at: PageAddr, fill: impl FnOnce(&mut [u8])) {
-        let bytes = u64::from(self.shape.segment_bytes);
+        let (block, page, bytes) = (at.block, at.page, self.shape.segment_bytes as usize);
         let mut buffer = self.pool.take();
-        let content = &mut buffer[..bytes as usize];
-        fill(content);
-        self.sums.set(at.block, at.page, sum(content, self.at(at)));
-        let offset = self.shape.page(at.block, at.page);
-        self.start(Flight::Program { id }, Op::Write, offset, bytes, buffer);
+        fill(&mut buffer[..bytes]);
+        let (sum, twice) = (sum(&buffer[..bytes], self.at(block, page)), block < self.own);
+        if twice {
+            let mut copy = self.pool.take();
+            copy[..bytes].copy_from_slice(&buffer[..bytes]);
+            self.write_page(id, block + self.copies, page, sum, twice, copy);
+        }
+        self.write_page(id, block, page, sum, twice, buffer);
+    }
+
+    fn write_page(&mut self, id: OpId, block: u32, page: u32, sum: u64, twice: bool, buffer: direct::Aligned) {
+        self.sums.set(block, page, sum);
+        let (offset, bytes) = (self.shape.page(block, page), u64::from(self.shape.segment_bytes));
+        self.start(Flight::Program { id, twice }, Op::Write, offset, bytes, buffer);
     }
 
     /// A block holds nothing: so its row says. Nothing has to be done to the block itself.
     pub(crate) fn erase(&mut self, id: OpId, block: BlockAddr) {
         self.sums.clear(block.block);
+        if block.block < self.own {
+            self.sums.clear(block.block + self.copies);
+        }
         self.finished.push_back(Finished { id, status: Status::Ok, content: None });
     }
 
@@ -216,6 +247,9 @@ impl<D: Device> Storage<D> {
     /// Blocks that hold nothing any more: their space can be given back.
     pub(crate) fn release(&mut self, block: BlockAddr) {
         self.device.release(self.shape.page(block.block, 0), self.shape.block_bytes());
+        if block.block < self.own {
+            self.device.release(self.shape.page(block.block + self.copies, 0), self.shape.block_bytes());
+        }
     }
 
     /// Makes again what was refused for want of room.
@@ -263,10 +297,6 @@ impl<D: Device> Storage<D> {
         self.next().map(|finished| assert_eq!(finished.id, id, "nothing else was under way"))
     }
 
-    fn complain(&mut self, block: u32, page: u32, why: &str) {
-        self.complaint = format!("block {block}, page {page}: {why}");
-    }
-
     fn ended(&mut self, Ended { request, result }: Ended) {
         let user = request.user as usize;
         let flight = self.flights[user];
@@ -289,41 +319,40 @@ impl<D: Device> Storage<D> {
         match (flight, result) {
             (Flight::None, _) => unreachable!("it was under way"),
             (Flight::Read { id, block, page }, result) => {
-                let at = u64::from(block) * u64::from(self.shape.block_segments) + u64::from(page);
-                let expected = self.sums.get(block, page);
-                let good = |found: &[u8]| self.plant == Plant::SumUnchecked || expected == Some(sum(found, at));
-                let status = match result {
-                    Ok(()) if good(&buffer[..self.shape.segment_bytes as usize]) => Status::Ok,
-                    Ok(()) => {
-                        self.complain(block, page, "its checksum does not match");
-                        Status::Uncorrectable
+                let sum = sum(&buffer[..self.shape.segment_bytes as usize], self.at(block, page));
+                let good = self.plant == Plant::SumUnchecked || self.sums.get(block, page) == Some(sum);
+                match result {
+                    Ok(()) if good => {
+                        self.finished.push_back(Finished { id, status: Status::Ok, content: Some(buffer) });
+                        return;
                     }
-                    Err(error) => {
-                        self.complain(block, page, &error.to_string());
-                        Status::Uncorrectable
-                    }
-                };
-                self.finished.push_back(Finished { id, status, content: Some(buffer) });
-                return;
+                    Ok(()) => self.lost(id, block, page, "its checksum does not match"),
+                    Err(error) => self.lost(id, block, page, &error.to_string()),
+                }
             }
-            (Flight::Program { id }, result) => {
-                let status = if result.is_ok() { Status::Ok } else { Status::Failed };
+            (Flight::Program { id, twice }, result) => {
+                // Of two copies the first to end waits for the other.
+                let failed = match twice.then(|| self.halves.remove(&id.0)) {
+                    Some(None) => {
+                        self.halves.insert(id.0, result.is_err());
+                        self.pool.give(buffer);
+                        return;
+                    }
+                    Some(Some(other)) => other || result.is_err(),
+                    None => result.is_err(),
+                };
+                let status = if failed { Status::Failed } else { Status::Ok };
                 self.finished.push_back(Finished { id, status, content: None });
             }
             (Flight::LoadRow { block }, result) => {
                 let waiting = self.waiting.remove(&block).expect("somebody wants it");
-                match result {
-                    Ok(()) => {
-                        self.sums.load(block, &buffer);
-                        for (id, page) in waiting {
-                            self.read(id, PageAddr { die: 0, planes: media::PlaneMask::one(0), block, page });
-                        }
-                    }
-                    Err(error) => {
-                        for (id, page) in waiting {
-                            self.complain(block, page, &format!("its checksum cannot be read: {error}"));
-                            self.finished.push_back(Finished { id, status: Status::Uncorrectable, content: None });
-                        }
+                if result.is_ok() {
+                    self.sums.load(block, &buffer);
+                }
+                for (id, page) in waiting {
+                    match &result {
+                        Ok(()) => self.read_copy(id, block, page),
+                        Err(error) => self.lost(id, block, page, &format!("its checksum cannot be read: {error}")),
                     }
                 }
             }

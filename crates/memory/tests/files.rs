@@ -303,6 +303,39 @@ fn no_flipped_bit_goes_unnoticed() {
     assert!(told > 8 && harmless > 8, "{told} told, {harmless} harmless");
 }
 
+/// Every page of the controller's own (roots, journal, directory) may be damaged, one at a time: the other copy counts.
+#[test]
+fn the_controller_s_own_pages_are_there_twice() {
+    let (place, mut memory) = made("twice");
+    let at = memory.alloc(100_000, false).expect("room");
+    let mut token = Token(0);
+    for round in 0..5u8 {
+        memory.write(at, &[round; 100_000]).expect("written");
+        token = memory.sync(Some(&format!("round {round}"))).expect("synced");
+    }
+    memory.close().expect("closed");
+    let good = fs::read(&place.0).expect("read");
+    let magic = b"nvmm\0\0\0\x01";
+    let pages: Vec<usize> = (0..good.len()).step_by(4096).filter(|page| good[*page..].starts_with(magic)).collect();
+    assert!(pages.len() >= 2 * 7, "{} pages", pages.len());
+    for page in pages {
+        flip(&place.0, page as u64 + 100);
+        let mut memory = Memory::open(&place.0, &options()).unwrap_or_else(|error| panic!("page {page}: {error}"));
+        assert_eq!(memory.tokens().expect("read").last(), Some(&(token, Some("round 4".to_owned()))));
+        let mut found = vec![0; 100_000];
+        memory.read(at, &mut found).expect("read");
+        assert!(found == [4; 100_000]);
+        drop(memory);
+        // What opening changed is put back, where something was.
+        let file = OpenOptions::new().write(true).open(&place.0).expect("there");
+        for (piece, offset) in good.chunks(1 << 16).zip((0..).step_by(1 << 16)) {
+            if piece.iter().any(|byte| *byte != 0) {
+                file.write_all_at(piece, offset).expect("written");
+            }
+        }
+    }
+}
+
 /// A state as few bytes, to be compared over processes.
 fn kill(seed: u64, place: &Place, after: u64) -> Result<(), String> {
     let child = Command::new(std::env::current_exe().expect("a test"))

@@ -101,9 +101,14 @@ impl Config {
         pages.div_ceil(u64::from(self.geometry.pages)) as u32 + MAPPING_SPARE
     }
 
+    /// Blocks that the controller keeps for itself, the first ones: of the root and the table.
+    pub fn own_blocks(&self) -> u32 {
+        ANCHORS + self.mapping_blocks()
+    }
+
     /// Blocks that hold no data: those of the root and the table, and those that are set aside to collect with.
     pub fn overhead_blocks(&self) -> u32 {
-        ANCHORS + self.mapping_blocks() + self.set_aside()
+        self.own_blocks() + self.set_aside()
     }
 
     /// Whether the parts of it fit together.
