@@ -16,6 +16,10 @@ pub enum Transfer {
     Read(*mut u8, u32),
     /// So many bytes from memory; durable when it has ended, if so asked.
     Write(*const u8, u32, bool),
+    /// Into several pieces of memory, one after the other: so many pairs of address and length.
+    ReadInto(*const [usize; 2], u32),
+    /// From several pieces of memory.
+    WriteFrom(*const [usize; 2], u32),
     /// All that was written before is durable when this has ended.
     Flush,
 }
@@ -50,7 +54,7 @@ impl Ring {
     /// Puts a request into the queue; the kernel learns of it by [`submit`](Self::submit) or [`wait`](Self::wait).
     ///
     /// # Safety
-    /// The file must stay open until the kernel knows of the request. The memory must be valid for the transfer, and used by nothing else, until a completion with `user` came out, even if the
+    /// The file must stay open until the kernel knows of the request. The memory (of pieces, their list too) must be valid for the transfer, and used by nothing else, until a completion with `user` came out, even if the
     /// queues fail and it never does: then it must never be freed.
     ///
     /// # Panics
@@ -112,6 +116,9 @@ fn entry(file: &File, transfer: Transfer, offset: u64) -> Entry {
             let flags = if durable { ReadWriteFlags::DSYNC } else { ReadWriteFlags::empty() };
             opcode::Write::new(file, memory, bytes).offset(offset).rw_flags(flags.bits().cast_signed()).build()
         }
+        // A pair of address and length is what the kernel calls an iovec.
+        Transfer::ReadInto(pieces, count) => opcode::Readv::new(file, pieces.cast(), count).offset(offset).build(),
+        Transfer::WriteFrom(pieces, count) => opcode::Writev::new(file, pieces.cast(), count).offset(offset).build(),
         Transfer::Flush => opcode::Fsync::new(file).flags(types::FsyncFlags::DATASYNC).build(),
     }
 }

@@ -14,7 +14,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let options = Options { capacity: Some(bytes), dram: 64 << 20, ..Options::default() };
     let mut memory = Memory::create(path, &options)?;
     let at = memory.alloc(bytes, false)?;
-    let piece: Vec<u8> = (0..1 << 20).map(|n: u32| (n * 31 >> 3) as u8).collect();
+    let piece: Vec<u8> = (0..1 << 20).map(|n: u32| ((n * 31) >> 3) as u8).collect();
     let start = Instant::now();
     for offset in (0..bytes).step_by(1 << 20) {
         memory.write(at + offset, &piece)?;
