@@ -4,6 +4,7 @@ result = nandram.run("nvme-client-tlc", "job.fio")
 result.iops, result.latency_mean_ns, result.latency(), result.plot_latency_cdf()
 """
 
+from nandram.comparing import Comparison, compare
 from nandram.errors import StorageError, UserError
 from nandram.memory import Memory
 from nandram.paging import Paging, PagingSweep, paging, paging_sweep
@@ -12,9 +13,11 @@ from nandram.probing import Probe, ProbeInterrupted, probe
 from nandram.report import write_report
 from nandram.result import Result, Traffic, read
 from nandram.simulate import run
+from nandram.sweeping import Sweep, read_sweep, sweep
 from nandram.system import System, load, systems
 
 __all__ = [
+    "Comparison",
     "Memory",
     "Paging",
     "PagingSweep",
@@ -23,16 +26,20 @@ __all__ = [
     "Reproduction",
     "Result",
     "StorageError",
+    "Sweep",
     "System",
     "Traffic",
     "UserError",
+    "compare",
     "load",
     "paging",
     "paging_sweep",
     "probe",
     "read",
+    "read_sweep",
     "reproduce",
     "run",
+    "sweep",
     "systems",
     "write_report",
 ]

@@ -13,6 +13,8 @@ from nandram.cli import main
         ["run", "--help"],
         ["reproduce", "--help"],
         ["report", "--help"],
+        ["sweep", "--help"],
+        ["compare", "--help"],
         ["probe", "--help"],
         ["paging", "--help"],
         ["check", "--help"],

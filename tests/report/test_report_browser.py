@@ -122,6 +122,7 @@ def test_it_can_be_read(browser: Any, report: str, scheme: str) -> None:
 def test_series_zoom_and_data_by_keyboard(browser: Any, report: str) -> None:
     from selenium.webdriver.common.by import By
     from selenium.webdriver.common.keys import Keys
+    from selenium.webdriver.support.ui import WebDriverWait
 
     show(browser, report, 1280, "screen", "light")
     name = "Response times: fraction answered within a time"
@@ -133,8 +134,9 @@ def test_series_zoom_and_data_by_keyboard(browser: Any, report: str) -> None:
         return found
 
     def labels() -> list[str]:
+        """Sorted: what is drawn anew comes last."""
         script = "return [...arguments[0].querySelectorAll('.role-axis-label text')].map((each) => each.textContent)"
-        found: list[str] = browser.execute_script(script, figure)
+        found: list[str] = sorted(browser.execute_script(script, figure))
         return found
 
     before, all_labels = lines(), labels()
@@ -146,10 +148,12 @@ def test_series_zoom_and_data_by_keyboard(browser: Any, report: str) -> None:
     zoom, reset = (
         figure.find_element(By.CSS_SELECTOR, f"button[aria-label^='{label}']") for label in ("Zoom in", "Show all")
     )
+    # The chart is drawn again a little later.
+    wait = WebDriverWait(browser, 20)
     zoom.send_keys(Keys.ENTER)
-    assert labels() != all_labels
+    wait.until(lambda _: labels() != all_labels)
     reset.send_keys(Keys.ENTER)
-    assert labels() == all_labels
+    wait.until(lambda _: labels() == all_labels)
     data = figure.find_element(By.CSS_SELECTOR, ".tools summary")
     data.send_keys(Keys.ENTER)
     assert figure.find_element(By.CSS_SELECTOR, ".tools table").is_displayed()

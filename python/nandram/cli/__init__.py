@@ -6,7 +6,7 @@ import sys
 import typer
 from typer.exceptions import TyperException
 
-from nandram.cli import capture, memory, paging, probe, report, reproduce, run, systems
+from nandram.cli import capture, compare, memory, paging, probe, report, reproduce, run, sweep, systems
 from nandram.errors import UserError
 
 app = typer.Typer(
@@ -21,6 +21,8 @@ app = typer.Typer(
 app.command()(run.run)
 app.command()(reproduce.reproduce)
 app.command()(report.report)
+app.command()(sweep.sweep)
+app.command()(compare.compare)
 app.command()(probe.probe)
 app.command()(paging.paging)
 app.command()(systems.check)

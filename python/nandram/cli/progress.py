@@ -67,7 +67,7 @@ def run_progress() -> Iterator[Callable[[float, float, int], bool]]:
 
 
 @contextlib.contextmanager
-def counted_progress(noun: str) -> Iterator[Callable[[int, int, float], None] | None]:
+def counted_progress(noun: str, *, rate: bool = False) -> Iterator[Callable[[int, int, float], None] | None]:
     """Yield what to call with how many are done, of how many, and the fraction of all; None where nobody sees it."""
     if not sys.stderr.isatty():
         yield None
@@ -84,8 +84,13 @@ def counted_progress(noun: str) -> Iterator[Callable[[int, int, float], None] | 
         transient=True,
     ) as bar:
         task = bar.add_task(noun, total=None)
+        started, first = time.monotonic(), -1
 
         def update(done: int, of: int, fraction: float) -> None:
-            bar.update(task, total=1.0, completed=fraction, description=f"{done} of {of} {noun}")
+            nonlocal first
+            first = done if first < 0 else first
+            elapsed = time.monotonic() - started
+            a_second = f", {(done - first) / elapsed:,.1f}/s" if rate and elapsed > 0 else ""
+            bar.update(task, total=1.0, completed=fraction, description=f"{done:,} of {of:,} {noun}{a_second}")
 
         yield update

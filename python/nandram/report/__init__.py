@@ -2,7 +2,8 @@
 
 page.py     the file: text, tables, charts with their data      charts.py   kinds of charts
 run.py      what there is to know about a run                   drawing.py  a system as a drawing
-paper.py    a paper's claims beside our figures                 plain.py    the style of pages of pictures
+paper.py    a paper's claims beside our figures                 sweep.py    fronts and what moves what
+plain.py    the style of pages whose plots are pictures
 """
 
 import os
@@ -89,4 +90,9 @@ def _folder(folder: Path, anchor: str) -> "Section":
 
     if (folder / "summary.json").is_file():
         return run.section(read(folder), anchor)
-    raise UserError(f"{folder}: holds no result of a run: there is no summary.json in it")
+    if (folder / "sweep.toml").is_file():
+        from nandram.report import sweep
+        from nandram.sweeping import read_sweep
+
+        return sweep.section(read_sweep(folder), anchor)
+    raise UserError(f"{folder}: holds no result: there is no summary.json of a run and no sweep.toml in it")

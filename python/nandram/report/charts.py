@@ -223,3 +223,27 @@ def tornado(rows: list[Row], x: str) -> alt.LayerChart | alt.FacetChart:
         )
     )
     return alt.layer(bars_, _zero()).add_params(hidden())
+
+
+def cloud(rows: list[Row], series: list[str], x: Axis, y: Axis) -> alt.LayerChart | alt.FacetChart:
+    """Plot rows of ``series, x, y, at`` as points, ``at`` at the pointer."""
+    scale = alt.Scale(domain=series, range=COLOURS[: len(series)])
+    shapes = alt.Scale(domain=series, range=SHAPES[: len(series)])
+    zoom = alt.selection_interval(name="zoom", bind="scales", encodings=["x", "y"])
+    points = (
+        shown(alt.Chart(alt.InlineData(values=rows)))
+        .mark_point(size=45, filled=True, opacity=0.75)
+        .encode(
+            x=x.of("x", alt.X),
+            y=y.of("y", alt.Y),
+            color=alt.Color("series:N", scale=scale, legend=alt.Legend(title=None)),
+            shape=alt.Shape("series:N", scale=shapes, legend=alt.Legend(title=None)),
+            tooltip=[
+                alt.Tooltip("at:N", title="configuration"),
+                alt.Tooltip("x:Q", title=x.title),
+                alt.Tooltip("y:Q", title=y.title),
+            ],
+        )
+        .add_params(zoom)
+    )
+    return alt.layer(points).add_params(hidden())

@@ -1,0 +1,88 @@
+"""``nandram compare``: two runs or systems side by side."""
+
+import sys
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from nandram.cli.run import whole_number
+
+if TYPE_CHECKING:
+    from nandram.comparing import Comparison, Difference
+
+
+def compare(
+    a: Annotated[str, typer.Argument(metavar="A", help="A folder of results, a preset's name or a system file.")],
+    b: Annotated[str, typer.Argument(metavar="B", help="The same.")],
+    workload: Annotated[
+        str | None, typer.Argument(metavar="WORKLOAD", help="Run on both systems. [default: their files are compared]")
+    ] = None,
+    seeds: Annotated[str, typer.Option(metavar="N", help="Runs of each system, for the intervals.")] = "5",
+    precondition: Annotated[
+        str | None, typer.Option(metavar="none|fill|random|steady", help="As of `nandram run`.")
+    ] = None,
+    replay: Annotated[str | None, typer.Option(metavar="MODE", help="Traces: as of `nandram run`.")] = None,
+    jobs: Annotated[str | None, typer.Option(metavar="N", help="Runs at a time. [default: one a processor]")] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print an object.")] = False,
+) -> None:
+    """Compare two runs or two systems.
+
+    What differs in configuration and in results. With a WORKLOAD both systems run it with the same seeds, and each
+    change has its 95 % interval.
+    """
+    from nandram.comparing import compare as found_of
+
+    options: dict[str, Any] = {"precondition": precondition, "replay": replay}
+    found = found_of(
+        a,
+        b,
+        workload,
+        seeds=whole_number("--seeds", seeds),
+        jobs=None if jobs is None else whole_number("--jobs", jobs),
+        **{name: value for name, value in options.items() if value is not None},
+    )
+    if as_json:
+        import json
+        from dataclasses import asdict
+
+        print(json.dumps(asdict(found), indent=2))
+    else:
+        show(found)
+
+
+def show(found: "Comparison") -> None:
+    """Print the keys and the figures that differ."""
+    from rich.console import Console
+    from rich.table import Table
+
+    from nandram.cli.reproduce import figure
+
+    console = Console(file=sys.stdout, highlight=False)
+    console.width = max(console.width, 120)
+    console.print(f"A: {found.a}\nB: {found.b}", markup=False, soft_wrap=True)
+    if found.settings:
+        table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
+        for title in ("key", "A", "B"):
+            table.add_column(title)
+        for setting in found.settings:
+            table.add_row(setting.key, *("" if each is None else each for each in (setting.a, setting.b)))
+        console.print(table)
+    else:
+        console.print("the configurations are the same")
+    if not found.differences:
+        return
+    console.print()
+    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
+    for title in ("figure", "A", "B", "change", "95 % interval", ""):
+        table.add_column(title, justify="left" if title in ("figure", "") else "right", no_wrap=True)
+    for each in found.differences:
+        table.add_row(each.name, figure(each.a), figure(each.b), f"{100 * each.change:+.2f} %", *_interval(each))
+    console.print(table)
+    count = len(found.seeds)
+    console.print(f"means over {count} seeds, paired" if count > 1 else "one seed each: no interval")
+
+
+def _interval(each: "Difference") -> tuple[str, str]:
+    if each.low is None or each.high is None:
+        return "", ""
+    return f"{100 * each.low:+.2f} to {100 * each.high:+.2f} %", "" if each.certain else "may be none"

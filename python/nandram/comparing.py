@@ -1,0 +1,215 @@
+"""Two runs or two systems side by side: what differs in configuration, and what in results."""
+
+import json
+import math
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from nandram.errors import UserError
+
+if TYPE_CHECKING:
+    import polars as pl
+
+    from nandram.result import Result
+    from nandram.system import System
+
+MEASURES = ("iops", "read_mb_s", "write_mb_s", "read_us", "write_us", "mean_us", "write_amplification", "flash_mw")
+"""Of `nandram.papers.measures`; beside them percentiles, and ``energy_j``."""
+_PERCENTILES = (50.0, 99.0, 99.9)
+CONFIDENCE = 0.95
+
+
+@dataclass(frozen=True)
+class Setting:
+    """A key in which two systems differ."""
+
+    key: str
+    a: str | None
+    """As a file has it; None if the key does not apply."""
+    b: str | None
+
+
+@dataclass(frozen=True)
+class Difference:
+    """A figure of two systems."""
+
+    name: str
+    """Its end is its unit."""
+    a: float
+    b: float
+    """The means over the seeds."""
+    change: float
+    """Of the second to the first: b / a - 1; NaN where the first is nothing."""
+    low: float | None
+    high: float | None
+    """The ends of the interval in which `change` lies with a confidence of 95 %, by Student's t over the seeds, of each
+    of which both systems had the same draws; None with one seed."""
+
+    @property
+    def certain(self) -> bool:
+        """Whether the interval leaves out no change at all."""
+        return self.low is not None and self.high is not None and (self.low > 0 or self.high < 0)
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """What differs between two systems, and between what they gave."""
+
+    a: str
+    b: str
+    """What was compared."""
+    settings: tuple[Setting, ...]
+    differences: tuple[Difference, ...]
+    """Empty if nothing was run."""
+    seeds: tuple[int, ...]
+
+    def frame(self) -> "pl.DataFrame":
+        """Return the figures: ``name, a, b, change, low, high``."""
+        import polars as pl
+
+        schema = {"name": pl.String, **dict.fromkeys(("a", "b", "change", "low", "high"), pl.Float64)}
+        return pl.DataFrame([vars(each) for each in self.differences], schema=schema)
+
+    def __repr__(self) -> str:
+        found = f"{len(self.settings)} keys and {sum(each.certain for each in self.differences)} figures differ"
+        return f"<Comparison of {self.a} and {self.b}: {found}>"
+
+    def _repr_html_(self) -> str:
+        html: str = self.frame()._repr_html_()
+        return html
+
+
+def compare(
+    a: "str | os.PathLike[str] | System | Result",
+    b: "str | os.PathLike[str] | System | Result",
+    workload: str | os.PathLike[str] | None = None,
+    *,
+    seeds: int = 5,
+    jobs: int | None = None,
+    **options: Any,
+) -> Comparison:
+    """Compare two runs, or two systems, alone or by what a workload gives on each.
+
+    `a`, `b`: folders of results, results, systems, presets' names or files. `workload`: a fio job file or a trace to
+    run on both, with seeds from 1 to `seeds`; `jobs` runs at a time. `options`: as of `nandram.run`. Runs that are
+    there already are compared as they are, one seed each, without intervals.
+
+    Raises `UserError` for a mistake in any of these.
+    """
+    first, second = _side(a), _side(b)
+    if workload is None:
+        if options:
+            raise UserError(f"compare: found {', '.join(options)}, expected a workload to run")
+        results = [first.results, second.results]
+    else:
+        if first.results or second.results:
+            raise UserError(
+                f"compare: found the result {first.name if first.results else second.name}, expected systems"
+            )
+        if seeds < 1:
+            raise UserError(f"seeds: found {seeds}, expected a whole number from 1")
+        results = _run((first, second), workload, seeds, jobs, options)
+    found: list[Difference] = []
+    if results[0] and results[1]:
+        rows = [[figures(each) for each in side] for side in results]
+        names = [name for name in rows[0][0] if all(name in row for side in rows for row in side)]
+        found = [_difference(name, [row[name] for row in rows[0]], [row[name] for row in rows[1]]) for name in names]
+    kept = tuple(int(each.manifest["seed"]) for each in results[0]) if results[0] else ()
+    return Comparison(first.name, second.name, _settings(first.settings, second.settings), tuple(found), kept)
+
+
+@dataclass(frozen=True)
+class _Side:
+    name: str
+    settings: dict[str, str]
+    results: "list[Result]"
+    system: "System | None"
+
+
+def _side(what: "str | os.PathLike[str] | System | Result") -> _Side:
+    from nandram.result import Result, read
+    from nandram.system import System, load
+
+    if isinstance(what, str | os.PathLike):
+        what = read(what) if Path(what).is_dir() else load(what)
+    if isinstance(what, Result):
+        name = str(what.output) if what.output is not None else what.title
+        return _Side(name, _values(what.manifest["settings"]), [what], None)
+    assert isinstance(what, System)
+    from nandram import _core
+
+    settings = json.loads(_core.settings(what.source, list(what.changes)))
+    return _Side(" ".join([what.source, *what.changes]), _values(settings), [], what)
+
+
+def _values(settings: Mapping[str, Mapping[str, Any]]) -> dict[str, str]:
+    return {key: str(each["value"]).strip('"') for key, each in settings.items()}
+
+
+def _settings(a: dict[str, str], b: dict[str, str]) -> tuple[Setting, ...]:
+    keys = dict.fromkeys([*a, *b])
+    return tuple(Setting(key, a.get(key), b.get(key)) for key in keys if key != "title" and a.get(key) != b.get(key))
+
+
+def _run(
+    sides: tuple[_Side, _Side], workload: str | os.PathLike[str], seeds: int, jobs: int | None, options: dict[str, Any]
+) -> "list[list[Result]]":
+    """The results of both systems with each seed."""
+    import threading
+    from concurrent.futures import ThreadPoolExecutor
+
+    from nandram.simulate import run
+
+    stop = threading.Event()
+
+    def one(system: "System | None", seed: int) -> "Result":
+        assert system is not None
+        return run(system, workload, seed=seed, progress=lambda *_: not stop.is_set(), **options)
+
+    with ThreadPoolExecutor(jobs or os.cpu_count() or 1) as pool:
+        try:
+            made = [[pool.submit(one, side.system, seed) for seed in range(1, seeds + 1)] for side in sides]
+            return [[each.result() for each in side] for side in made]
+        finally:
+            stop.set()
+            pool.shutdown(wait=False, cancel_futures=True)
+
+
+def figures(result: "Result") -> dict[str, float]:
+    """Return the figures of a result that are there: rates, mean times, percentiles, write amplification, energy."""
+    from nandram.papers.measures import MEASURES as TEXTS
+    from nandram.sweeping.work import measured
+
+    found = measured(result.summary, {name: TEXTS[name] for name in MEASURES})
+    for direction in ("read", "write"):
+        for percent in _PERCENTILES:
+            value = result.latency_percentile_ns(percent, direction) / 1000
+            found[f"{direction}_p{percent:g}_us"] = None if math.isnan(value) else value
+    found["energy_j"] = result.energy_j
+    return {
+        name: float(value)
+        for name, value in found.items()
+        if value is not None and not (name[:4] in _IDLE and value == 0)
+    }
+
+
+_IDLE = ("read", "writ")
+"""Figures of a direction in which nothing was done say nothing."""
+
+
+def _difference(name: str, a: list[float], b: list[float]) -> Difference:
+    """Pair the seeds: what the draws of one have in common is no part of the difference."""
+    mean_a, mean_b = sum(a) / len(a), sum(b) / len(b)
+    change = mean_b / mean_a - 1 if mean_a else math.nan
+    if len(a) != len(b) or len(a) < 2 or not mean_a:
+        return Difference(name, mean_a, mean_b, change, None, None)
+    from scipy.stats import t
+
+    differences = [second - first for first, second in zip(a, b, strict=True)]
+    middle = sum(differences) / len(differences)
+    deviation = math.sqrt(sum((each - middle) ** 2 for each in differences) / (len(differences) - 1))
+    half = float(t.ppf((1 + CONFIDENCE) / 2, len(differences) - 1)) * deviation / math.sqrt(len(differences))
+    return Difference(name, mean_a, mean_b, change, (middle - half) / mean_a, (middle + half) / mean_a)

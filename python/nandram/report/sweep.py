@@ -1,0 +1,95 @@
+"""The part of a report that is a sweep's: its Pareto front, what moves what, and the objectives along each axis."""
+
+from typing import TYPE_CHECKING, Any
+
+import polars as pl
+
+from nandram.report import charts
+from nandram.report.charts import Axis
+from nandram.report.page import Figure, Heading, Section, Table
+from nandram.sweeping.space import amount
+
+if TYPE_CHECKING:
+    from nandram.sweeping import Sweep
+
+ROWS_MAX = 50
+GROUPS_MAX = 8
+"""Points along an axis of many values."""
+POINTS_MAX = 3000
+"""Of a cloud of configurations: more are one blot, and take long to draw."""
+
+
+def section(sweep: "Sweep", anchor: str) -> Section:
+    """Return what came of a sweep."""
+    found = Section(f"Sweep {sweep.folder.name}", anchor)
+    found.parts.append(f"{sweep.done:,} of {len(sweep.table):,} rows over {', '.join(sweep.axes)}.")
+    if sweep.done == 0:
+        return found
+    source = f"{sweep.folder.name}/sweep.toml"
+    if sweep.objectives:
+        front = sweep.pareto()
+        columns = (*sweep.axes, *sweep.objectives)
+        rows = [tuple(row[name] for name in columns) for row in front.head(ROWS_MAX).to_dicts()]
+        aims = ", ".join(f"{name} ({side})" for name, side in sweep.objectives.items())
+        found.parts += [Heading(f"Pareto front: {aims}"), f"{len(front)} of {len(sweep.means())} configurations."]
+        if len(sweep.objectives) > 1:
+            found.parts.append(_front(sweep, front, source))
+        found.parts.append(Table(columns, rows))
+    moved = sweep.sensitivity()
+    measures = list(sweep.objectives) or ["iops", "mean_us"]
+    found.parts += [Heading("What moves what"), "The part of the variance that an axis explains alone."]
+    for measure in measures:
+        of_it = moved.filter(pl.col("measure") == measure).sort("share", descending=True).to_dicts()
+        if of_it:
+            found.parts += [
+                _shares(measure, of_it, source),
+                *(_along(sweep, axis, measure, source) for axis in sweep.axes),
+            ]
+    return found
+
+
+def _front(sweep: "Sweep", front: pl.DataFrame, source: str) -> Figure:
+    x, y = list(sweep.objectives)[:2]
+    indices = set(front["index"])
+    listed = sweep.means().drop_nulls([x, y]).to_dicts()
+    others = [row for row in listed if row["index"] not in indices]
+    others = others[:: -(-len(others) // POINTS_MAX)] if others else []
+    rows: list[dict[str, Any]] = []
+    table: list[tuple[Any, ...]] = []
+    for series, part in (("others", others), ("Pareto front", [row for row in listed if row["index"] in indices])):
+        rows += [{"series": series, "x": row[x], "y": row[y], "at": _place(sweep, row)} for row in part]
+        table += [(series, row[x], row[y], _place(sweep, row)) for row in part]
+    chart = charts.cloud(rows, ["others", "Pareto front"], Axis(x), Axis(y))
+    columns = ("series", x, y, "configuration")
+    return Figure(f"{y} and {x}", chart, source, columns, table, ("others", "Pareto front"), wide=True, height=340)
+
+
+def _place(sweep: "Sweep", row: dict[str, Any]) -> str:
+    return ", ".join(f"{axis} {row[axis]}" for axis in sweep.axes)
+
+
+def _shares(measure: str, of_it: list[dict[str, Any]], source: str) -> Figure:
+    rows = [{"series": "share", "name": row["axis"], "value": row["share"]} for row in of_it]
+    chart = charts.bars(rows, ["share"], Axis("part of the variance"), Axis("axis"))
+    table = [(row["axis"], row["share"], row["rank"]) for row in of_it]
+    columns = ("axis", "part of the variance", "rank correlation")
+    return Figure(f"What moves {measure}", chart, source, columns, table, height=40 + 26 * len(rows))
+
+
+def _along(sweep: "Sweep", axis: str, measure: str, source: str) -> Figure:
+    """A measure along an axis: the mean over the others."""
+    means = sweep.means().drop_nulls(measure).group_by(axis).agg(pl.col(measure).mean()).to_dicts()
+    numbers = [amount(row[axis])[0] for row in means]
+    names = any(number != number for number in numbers)
+    unit = "" if names else amount(means[0][axis])[1]
+    points = [(row[axis] if names else number, row[measure]) for row, number in zip(means, numbers, strict=True)]
+    points.sort()
+    if not names and len(points) > GROUPS_MAX:
+        # Of neighbours the mean: what the others did is evened out.
+        size = -(-len(points) // GROUPS_MAX)
+        groups = [points[start : start + size] for start in range(0, len(points), size)]
+        points = [(sum(x for x, _ in each) / len(each), sum(y for _, y in each) / len(each)) for each in groups]
+    rows = [{"series": "mean", "x": x, "y": y} for x, y in points]
+    x_axis = Axis(f"{axis} ({unit})" if unit else axis, "names" if names else "linear")
+    chart = charts.lines(rows, ["mean"], x_axis, Axis(measure))
+    return Figure(f"{measure} by {axis}, mean over the rest", chart, source, (x_axis.title, measure), points)

@@ -1,0 +1,68 @@
+"""Runs of a sweep on Dask workers, in batches: a worker that dies has its batch made by another."""
+
+from collections.abc import Iterator
+from typing import Any
+
+from nandram.errors import UserError
+from nandram.sweeping.work import Row, Work, batch, program
+
+BATCH_MAX = 32
+FAILURES = 5
+"""How often a batch may lose its worker before the sweep gives up."""
+QUEUES = ("slurm", "pbs")
+
+
+def client_of(where: str, workers: int | None) -> Any:
+    """Return a client of a scheduler's address, or of a cluster that asks Slurm or PBS for `workers`.
+
+    What a queue wants (project, memory, time) stands in Dask's own configuration, ``jobqueue.yaml``.
+    Raises `UserError`.
+    """
+    try:
+        from distributed import Client
+    except ImportError:
+        raise UserError("dask: distributed is not installed: pip install 'nandram[dask]'") from None
+    if where in QUEUES:
+        cluster = cluster_of(where)
+        cluster.scale(jobs=workers or 1)
+        return Client(cluster)
+    try:
+        return Client(where, timeout="20s")
+    except (OSError, ValueError, TypeError) as error:
+        raise UserError(f"dask: found `{where}`, expected slurm, pbs or a scheduler that answers: {error}") from None
+
+
+def cluster_of(queue: str) -> Any:
+    """Return a cluster whose workers are jobs of a queue: ``slurm`` or ``pbs``. Raises `UserError`."""
+    try:
+        from dask_jobqueue.pbs import PBSCluster
+        from dask_jobqueue.slurm import SLURMCluster
+    except ImportError:
+        raise UserError("dask: dask-jobqueue is not installed: pip install 'nandram[dask]'") from None
+    kind = {"slurm": SLURMCluster, "pbs": PBSCluster}[queue]
+    try:
+        return kind()
+    except (ValueError, TypeError) as error:
+        raise UserError(f"dask: {queue}: {error}") from None
+
+
+def made(works: list[Work], measures: dict[str, str], client: Any) -> Iterator[Row]:
+    """Make the runs on a client's workers; yield each row as its batch ends. Raises `UserError`."""
+    from distributed import as_completed
+
+    threads = max(1, sum(client.nthreads().values()))
+    size = max(1, min(BATCH_MAX, len(works) // (4 * threads)))
+    batches = [works[start : start + size] for start in range(0, len(works), size)]
+    # `pure=False`: a result that another sweep left on the cluster is not asked for.
+    futures = [client.submit(batch, each, measures, program(), pure=False, retries=FAILURES) for each in batches]
+    try:
+        for done in as_completed(futures):
+            try:
+                yield from done.result()
+            except UserError:
+                raise
+            except Exception as error:  # whatever a worker's end is called
+                raise UserError(f"dask: a batch could not be made: {type(error).__name__}: {error}") from error
+            done.release()
+    finally:
+        client.cancel(futures)
