@@ -1,5 +1,5 @@
 # Two commands set everything up on a machine with Rust, Python 3.11 and a C compiler:
-#   make demo    builds, runs the bundled trace and a fio job, prints the results and where the report is
+#   make demo    builds, runs the bundled trace and a fio job, evaluates what papers claim, writes reports
 #   make test    builds, and runs every test that needs nothing else
 PYTHON ?= python3
 VENV := .venv
@@ -13,7 +13,8 @@ export PIP_QUIET := 1
 export PIP_ROOT_USER_ACTION := ignore
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: demo test test-rust test-python test-system loom probe-accuracy bench programs traces lint build clean help
+.PHONY: demo test test-rust test-python test-system loom probe-accuracy bench programs traces docs notebooks wheel lint build
+.PHONY: clean help
 
 help:
 	@sed -n 's/^#   //p' Makefile
@@ -29,7 +30,9 @@ build: $(BIN)/python
 demo: build
 	$(BIN)/nandram run nvme-client-tlc examples/sqlite_bank/sqlite-bank.iolog.zst --precondition steady -o results/sqlite-bank
 	$(BIN)/nandram run nvme-client-tlc examples/mixed.fio --precondition steady -o results/mixed
-	@echo "Open results/sqlite-bank/report.html and results/mixed/report.html in a browser."
+	$(BIN)/nandram reproduce
+	$(BIN)/nandram report -o results/papers.html
+	@echo "Open results/papers.html, results/sqlite-bank/report.html and results/mixed/report.html in a browser."
 
 test: test-rust test-python
 
@@ -71,6 +74,20 @@ traces: build programs
 # How often the probe is right, over drives drawn at random, written to docs/probe-accuracy.md.
 probe-accuracy:
 	cargo run --release --quiet --package probe --example accuracy -- 500 2001 2002 2003 > docs/probe-accuracy.md
+
+# The documentation site, in build/site; a warning ends it.
+docs: build
+	$(BIN)/python -m pip install --group docs
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet
+
+# The notebooks of the site once more; what they show is in the repository.
+notebooks: build
+	$(BIN)/python -m pip install --group docs
+	$(BIN)/python docs/notebooks/execute.py
+
+# A wheel that needs no Rust where it is installed, in build/wheels.
+wheel: $(BIN)/python
+	$(BIN)/maturin build --release --strip --out build/wheels
 
 # Instruction counts by callgrind, written to BENCH.md.
 bench:
