@@ -55,7 +55,8 @@ pub(crate) struct Engine {
     /// Decoding a command, by its kind.
     decode: [Time; 4],
     dram: Option<Dram>,
-    has_dram: bool,
+    /// Nothing delays the end of a read behind its data: no memory of the controller, no firmware.
+    direct: bool,
 }
 
 impl Engine {
@@ -78,7 +79,7 @@ impl Engine {
             firmware: Pool::new(config.firmware.cores),
             costs: config.firmware,
             decode: [Op::Read, Op::Write, Op::Trim, Op::Flush].map(|op| config.firmware.decode(op)),
-            has_dram: config.dram_bandwidth.is_some(),
+            direct: config.dram_bandwidth.is_none() && config.firmware.complete == Time::ZERO,
             dram: config.dram_bandwidth.map(|rate| Dram { port: Pool::new(1), rate, last: (0, Time::ZERO) }),
         }
     }
@@ -210,24 +211,16 @@ impl Engine {
         self.finish(now, tag, Time::ZERO, status, s)
     }
 
-    /// Data passes memory of the controller that takes time for it.
+    /// Nothing delays the end of a read behind its data.
     #[inline(always)]
-    pub fn has_dram(&self) -> bool {
-        self.has_dram
+    pub fn is_direct(&self) -> bool {
+        self.direct
     }
 
-    /// The last `bytes` of a read's data, which no memory delays, have left at `at`, and the translation layer is done:
+    /// The last `bytes` of a read's data, which nothing delays, have left at `at`, and the translation layer is done:
     /// [`stage`](Self::stage) and [`finish`](Self::finish) in one.
     #[inline(always)]
-    pub fn deliver(
-        &mut self,
-        now: Time,
-        tag: u16,
-        bytes: u64,
-        at: Time,
-        status: Status,
-        s: &mut impl Schedule<Event>,
-    ) -> Time {
+    pub fn deliver(&mut self, now: Time, tag: u16, bytes: u64, at: Time, status: Status) -> Time {
         let command = &mut self.commands[tag as usize];
         if command.state != State::Running || command.request.op != Op::Read {
             refuse("delivered as a read", tag, command.state);
@@ -236,8 +229,8 @@ impl Engine {
         assert!(whole, "{:?} ends with {bytes} bytes of the {} left", command.request, command.left);
         (command.left, command.state, command.status) = (command.left - bytes, State::Ended, status);
         debug_assert!(at >= now, "data that left at {at} are delivered at {now}");
-        let sent = command.sent.max(at);
-        if self.costs.complete == Time::ZERO { sent } else { self.complete_by_firmware(now, sent, s) }
+        debug_assert!(self.direct, "a read is delivered past memory or firmware");
+        command.sent.max(at)
     }
 
     /// The data that was last staged has left at `at`, and the translation layer is done: [`sent`](Self::sent) and

@@ -371,37 +371,25 @@ impl Nvme {
         self.engine.finish(now, tag, at, status, s)
     }
 
-    /// Data passes memory of the controller that takes time for it.
+    /// Nothing delays the end of a read behind its data: no memory of the controller, no firmware.
     #[inline(always)]
-    pub fn has_dram(&self) -> bool {
-        self.engine.has_dram()
+    pub fn is_direct(&self) -> bool {
+        self.engine.is_direct()
     }
 
-    /// [`data`](Self::data) and [`finish`](Self::finish) in one: the last `bytes` of a read's data, which no memory
-    /// delays, have left at `at`. Returns the command, and when it ends.
+    /// [`data`](Self::data) and [`finish`](Self::finish) in one, where that [is direct](Self::is_direct): the last `bytes` of a
+    /// read's data have left at `at`. Returns the command, and when it ends.
     #[inline(always)]
-    pub fn deliver(
-        &mut self,
-        now: Time,
-        tag: Tag,
-        bytes: u32,
-        at: Time,
-        status: Status,
-        s: &mut impl Schedule<Event>,
-    ) -> (u16, Time) {
+    pub fn deliver(&mut self, now: Time, tag: Tag, bytes: u32, at: Time, status: Status) -> (u16, Time) {
         let tag = index(tag);
-        (tag, self.engine.deliver(now, tag, u64::from(bytes), at, status, s))
+        (tag, self.engine.deliver(now, tag, u64::from(bytes), at, status))
     }
 
     /// True if the completion of a command that ends at `end` is to be posted on the spot.
     #[inline(always)]
     pub fn foresees_end(&self, now: Time, end: Time) -> bool {
-        let foreseen = end <= now + self.horizon
-            && self.others == 0
-            && self.unposted == 0
-            && self.foresees
-            && self.room >= self.room_half;
-        end == now || foreseen
+        let foreseen = || self.others == 0 && self.unposted == 0 && self.foresees && self.room >= self.room_half;
+        end == now || (end <= now + self.horizon && foreseen())
     }
 
     /// The command ends at `end`, which is an event: [`Event::Ended`] follows.

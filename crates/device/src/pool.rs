@@ -48,11 +48,12 @@ impl Pool {
             first.busy += length;
             return Taken { server: 0, from: at, to: first.free };
         }
-        self.take_soonest(at, length)
+        let (server, from, to) = self.take_soonest(at, length);
+        Taken { server, from, to }
     }
 
     #[inline(never)]
-    fn take_soonest(&mut self, at: Time, length: Time) -> Taken {
+    fn take_soonest(&mut self, at: Time, length: Time) -> (u32, Time, Time) {
         let mut best = 0;
         let mut least = self.first.free;
         for (i, server) in self.others.iter().enumerate() {
@@ -67,7 +68,7 @@ impl Pool {
         let from = at.max(least);
         server.free = from + length;
         server.busy += length;
-        Taken { server: best as u32, from, to: server.free }
+        (best as u32, from, server.free)
     }
 
     /// Busy time of each server until `now`.

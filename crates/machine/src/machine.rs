@@ -43,13 +43,17 @@ impl Completion {
         let host::Completed { io, status, submitted } = ended;
         Completion { io, status, submitted, at }
     }
+}
 
-    /// The same, field by field: what a function that is called has put into memory needs no place in memory elsewhere.
-    #[inline(always)]
-    fn again(end: Option<Completion>) -> Option<Completion> {
-        let Completion { io, status, submitted, at } = end?;
-        Some(Completion { io, status, submitted, at })
-    }
+/// A request that has ended, as functions that are called return it: in a type of its own, so that the [`Completion`] made of it is
+/// not in memory for their sake.
+type End = (host::Completed, Time);
+
+/// The first of several.
+#[inline(never)]
+fn first_of(ends: &mut Vec<Completion>) -> End {
+    let Completion { io, status, submitted, at } = ends.remove(0);
+    (host::Completed { io, status, submitted }, at)
 }
 
 /// Host, link, controller, translation layer and flash, put together.
@@ -282,7 +286,7 @@ impl Machine {
     #[inline(always)]
     pub fn next_end(&mut self, until: Time, others: &mut Vec<Completion>) -> Option<Completion> {
         if self.world.timeline.is_some() {
-            Completion::again(self.next_end_watched(until, others))
+            self.next_end_watched(until, others).map(Completion::of)
         } else {
             self.run::<false>(until, others)
         }
@@ -315,7 +319,7 @@ impl Machine {
                 _ => {
                     self.common_event::<SPANS>(now, event, others);
                     if !others.is_empty() {
-                        return Completion::again(Some(others.remove(0)));
+                        return Some(Completion::of(first_of(others)));
                     }
                 }
             }
@@ -473,14 +477,14 @@ impl Machine {
             if !self.out.actions.is_empty() {
                 self.perform(now);
             }
-            return self.deliver::<SPANS>(now, tag, bytes, status);
+            return self.deliver::<SPANS>(now, tag, bytes, status).map(Completion::of);
         }
-        Completion::again(self.other_read_done(now, id, status))
+        self.other_read_done(now, id, status).map(Completion::of)
     }
 
     /// A read of flash has ended that is not all of a command's.
     #[inline(never)]
-    fn other_read_done(&mut self, now: Time, id: OpId, status: Status) -> Option<Completion> {
+    fn other_read_done(&mut self, now: Time, id: OpId, status: Status) -> Option<End> {
         let Some(Delivery { tag, bytes, end }) = self.ftl.done(id, status, self.nand.store(), &mut self.out) else {
             self.perform(now);
             return None;
@@ -497,12 +501,12 @@ impl Machine {
 
     /// The last data of a read of the host are in the controller.
     #[inline(always)]
-    fn deliver<const SPANS: bool>(&mut self, now: Time, tag: Tag, bytes: u32, status: Status) -> Option<Completion> {
+    fn deliver<const SPANS: bool>(&mut self, now: Time, tag: Tag, bytes: u32, status: Status) -> Option<End> {
         let ended = self.front.deliver(now, tag, bytes, status, &mut FrontView::<SPANS>(&mut self.world));
         if self.checker.is_some() {
             self.check_end(tag, status);
         }
-        ended.map(Completion::of)
+        ended
     }
 
     /// A program or an erase has ended.

@@ -7,7 +7,7 @@ use nand::Nand;
 use sim::Time;
 use sim::timeline::{Counter, Timeline};
 
-use super::{Completion, Machine};
+use super::{Completion, End, Machine};
 use crate::front::Front;
 
 /// The queues' counters on the timeline, and how long each was when it was last looked at.
@@ -50,7 +50,7 @@ impl QueueTracks {
 impl Machine {
     /// [`next_end`](Machine::next_end), and a look at the queues after each point in time.
     #[cold]
-    pub(super) fn next_end_watched(&mut self, until: Time, others: &mut Vec<Completion>) -> Option<Completion> {
+    pub(super) fn next_end_watched(&mut self, until: Time, others: &mut Vec<Completion>) -> Option<End> {
         let mut tracks = self.queue_tracks.take().expect("the queues are watched");
         let end = loop {
             let Some(at) = self.next_event().filter(|at| *at <= until) else { break None };
@@ -62,6 +62,6 @@ impl Machine {
             }
         };
         self.queue_tracks = Some(tracks);
-        end
+        end.map(|Completion { io, status, submitted, at }| (host::Completed { io, status, submitted }, at))
     }
 }

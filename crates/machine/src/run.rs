@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use ftl::MountReport;
 use ftl::config::ConfigError;
+use media::Request;
 use nand::PayloadKind;
 use sim::{Streams, Time};
 use workload::{Beyond, Io, JobInfo, Next, Options, Player, Replay, Workload};
@@ -209,8 +210,8 @@ impl<'a> Flight<'a> {
         let mut watched = 0;
         loop {
             let wake = loop {
-                let Some(io) = self.player.next_plain(self.now) else { break None };
-                let idle = self.submit(&io);
+                let Some(Io { id, job, request, .. }) = self.player.next_plain(self.now) else { break None };
+                let idle = self.submit(id, job, &request);
                 if idle != Time::ZERO {
                     break (idle == Time::MAX).then_some(idle);
                 }
@@ -249,7 +250,7 @@ impl<'a> Flight<'a> {
     fn issue(&mut self) -> Result<Next, RunError> {
         loop {
             match self.player.next(self.now)? {
-                Next::Issue(io) => _ = self.submit(&io),
+                Next::Issue(Io { id, job, request, .. }) => _ = self.submit(id, job, &request),
                 other => return Ok(other),
             }
         }
@@ -257,9 +258,9 @@ impl<'a> Flight<'a> {
 
     /// Returns until when the player submits nothing more, unless a request ends.
     #[inline(always)]
-    fn submit(&mut self, io: &Io) -> Time {
+    fn submit(&mut self, io: u32, job: u16, request: &Request) -> Time {
         let idle = self.player.idle_until();
-        self.machine.submit_alone(self.now, idle, io.id, io.job, &io.request);
+        self.machine.submit_alone(self.now, idle, io, job, request);
         idle
     }
 

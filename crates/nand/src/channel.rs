@@ -31,7 +31,12 @@ pub(crate) struct Channel {
     overtaken: u32,
     /// The die whose data are leaving.
     pub moving: u32,
-    pub stats: ChannelStats,
+    /// What it did: time with data, and other time; bytes that left dies, and that went into them. (What a transfer adds to
+    /// stands apart: the compiler is not to make one addition of two, in more instructions.)
+    data: Time,
+    other: Time,
+    bytes_out: u64,
+    bytes_in: u64,
 }
 
 /// What a channel did.
@@ -56,7 +61,10 @@ impl Channel {
             lists: [List { head: NONE, tail: NONE }; 3],
             overtaken: 0,
             moving: NONE,
-            stats: ChannelStats { busy: Time::ZERO, data: Time::ZERO, bytes_out: 0, bytes_in: 0 },
+            data: Time::ZERO,
+            other: Time::ZERO,
+            bytes_out: 0,
+            bytes_in: 0,
         }
     }
 
@@ -72,24 +80,49 @@ impl Channel {
         self.free_at <= now && self.moving == NONE
     }
 
-    /// Taken from `now` to `end`.
+    /// Taken from `now` to `end`, by commands and addresses, or by what else is not data.
     #[inline]
     pub(crate) fn take(&mut self, now: Time, end: Time) {
         debug_assert!(self.free_at <= now, "a channel is taken at {now}, but busy until {}", self.free_at);
         self.free_at = end;
-        self.stats.busy += end - now;
+        self.other += end - now;
+    }
+
+    /// Taken from `now` to `end` by a program: of that time `data` by its data.
+    #[inline]
+    pub(crate) fn take_in(&mut self, now: Time, end: Time, data: Time, bytes: u64) {
+        self.take(now, end - data);
+        self.free_at = end;
+        self.data += data;
+        self.bytes_in += bytes;
+    }
+
+    /// Taken for `time` from `now` on by the data of a read, which leave `die`. Returns the end, at which there is an event.
+    #[inline(always)]
+    pub(crate) fn take_out(&mut self, now: Time, time: Time, die: u32, bytes: u64) -> Time {
+        debug_assert!(self.free_at <= now, "a channel is taken at {now}, but busy until {}", self.free_at);
+        let end = now + time;
+        (self.free_at, self.event_at, self.moving) = (end, end, die);
+        self.data += time;
+        self.bytes_out += bytes;
+        end
     }
 
     /// What it did until `now`.
     pub(crate) fn stats_at(&self, now: Time) -> ChannelStats {
         let ahead = self.free_at.saturating_sub(now);
-        let stats = self.stats;
-        ChannelStats { busy: stats.busy - ahead, data: stats.data.saturating_sub(ahead), ..stats }
+        ChannelStats {
+            busy: self.other + self.data - ahead,
+            data: self.data.saturating_sub(ahead),
+            bytes_out: self.bytes_out,
+            bytes_in: self.bytes_in,
+        }
     }
 
     /// The power is gone.
     pub(crate) fn reset(&mut self, now: Time) {
-        *self = Channel { stats: self.stats_at(now), ..Channel::new() };
+        let ChannelStats { busy, data, bytes_out, bytes_in } = self.stats_at(now);
+        *self = Channel { data, other: busy - data, bytes_out, bytes_in, ..Channel::new() };
     }
 
     /// Appends `die` to a list, if it is not there.

@@ -176,7 +176,8 @@ impl Nand {
     #[inline(always)]
     pub fn submit_read<S: Schedule<Event>>(&mut self, now: Time, op: ReadOp, s: &mut S) {
         let planes = self.check(op.page);
-        if u64::from(op.bytes) > planes * self.tables.page_bytes {
+        let bytes = u64::from(op.bytes);
+        if bytes > self.tables.page_bytes && bytes > planes * self.tables.page_bytes {
             self.refuse(op.page, op.bytes);
         }
         let queue = self.tables.read_queues[op.class as usize];

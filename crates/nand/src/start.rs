@@ -92,9 +92,8 @@ impl Start<'_> {
         if let Some(encoded) = ecc.encode(now, bytes) {
             begin = begin.max(encoded);
         }
-        self.channel.stats.data += data;
-        self.channel.stats.bytes_in += bytes;
-        self.occupy(now, begin, ("data in", Step::DataIn), s);
+        self.channel.take_in(now, begin, data, bytes);
+        self.show(now, begin, ("data in", Step::DataIn), s);
         if self.d.phase == Phase::Busy {
             (self.d.input, self.d.input_ready) = (self.id, begin);
         } else {
@@ -107,6 +106,12 @@ impl Start<'_> {
     #[inline(always)]
     fn occupy<S: Schedule<Event>>(&mut self, now: Time, begin: Time, what: (&'static str, Step), s: &mut S) {
         self.channel.take(now, begin);
+        self.show(now, begin, what, s);
+    }
+
+    /// What the channel is taken by, for whoever watches.
+    #[inline(always)]
+    fn show<S: Schedule<Event>>(&mut self, now: Time, begin: Time, what: (&'static str, Step), s: &mut S) {
         s.span(Track(self.d.channel), what.0, now, begin);
         self.log.note::<S>(self.id, self.op, what.1, now, begin);
     }

@@ -25,9 +25,8 @@ impl Nand {
         let (id, begin) = (d.array, d.begin);
         let op = &ops[id];
         if op.kind != Kind::Read {
-            // Field by field, so that it is not in one piece where it need not be.
-            let Done { id, status, kind } = self.write_end(now, die, s);
-            return Some(Done { id, status, kind });
+            let (kind, status) = self.write_end(now, die, s);
+            return Some(Done { id: OpId(id), status, kind });
         }
         let span = now - begin;
         d.stats.reads += 1;
@@ -70,7 +69,7 @@ impl Nand {
 
     /// The array of a die ends a program or an erase.
     #[inline(never)]
-    fn write_end<S: Schedule<Event>>(&mut self, now: Time, die: usize, s: &mut S) -> Done {
+    fn write_end<S: Schedule<Event>>(&mut self, now: Time, die: usize, s: &mut S) -> (Kind, Status) {
         let dies_at = self.channels.len() as u32;
         let Nand { ops, dies, log, energy, config, .. } = self;
         let d = &mut dies[die];
@@ -109,7 +108,7 @@ impl Nand {
             }
             self.consider_suspension(now, die, s);
         }
-        Done { id: OpId(id), status, kind }
+        (kind, status)
     }
 
     /// Another second has begun.
@@ -267,12 +266,7 @@ fn begin_transfer<S: Schedule<Event>>(
 ) {
     let bytes = u64::from(op.bytes);
     let time = tables.transfer(bytes);
-    let end = now + time;
-    channel.take(now, end);
-    channel.stats.data += time;
-    channel.stats.bytes_out += bytes;
-    channel.event_at = end;
-    channel.moving = die as u32;
+    let end = channel.take_out(now, time, die as u32, bytes);
     s.at(Lane(lane::TRANSFER), end, Event::Transfer(number as u16));
     s.span(Track(number), "data out", now, end);
     log.note::<S>(id, op, Step::DataOut, now, end);

@@ -333,12 +333,12 @@ impl Nvme {
         status: Status,
         s: &mut impl Schedule<Event>,
     ) -> Option<(host::Completed, Time)> {
-        let (tag, end) = if self.device.has_dram() {
+        let (tag, end) = if self.device.is_direct() {
+            let sent = self.transfer(now, Direction::ToHost, u64::from(bytes), s).sent;
+            self.device.deliver(now, tag, bytes, sent, status)
+        } else {
             let (tag, sent) = self.send(now, tag, bytes, s);
             (tag, self.device.finish(now, tag, sent, status, &mut device_part(s, self.tracks)))
-        } else {
-            let sent = self.transfer(now, Direction::ToHost, u64::from(bytes), s).sent;
-            self.device.deliver(now, tag, bytes, sent, status, &mut device_part(s, self.tracks))
         };
         let now = if self.device.foresees_end(now, end) {
             now
