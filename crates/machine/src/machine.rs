@@ -37,25 +37,6 @@ pub struct Completion {
     pub at: Time,
 }
 
-impl Completion {
-    #[inline(always)]
-    fn of((ended, at): (host::Completed, Time)) -> Completion {
-        let host::Completed { io, status, submitted } = ended;
-        Completion { io, status, submitted, at }
-    }
-}
-
-/// A request that has ended, as functions that are called return it: in a type of its own, so that the [`Completion`] made of it is
-/// not in memory for their sake.
-type End = (host::Completed, Time);
-
-/// The first of several.
-#[inline(never)]
-fn first_of(ends: &mut Vec<Completion>) -> End {
-    let Completion { io, status, submitted, at } = ends.remove(0);
-    (host::Completed { io, status, submitted }, at)
-}
-
 /// Host, link, controller, translation layer and flash, put together.
 pub struct Machine {
     world: World,
@@ -65,6 +46,8 @@ pub struct Machine {
     data: TagBuffers,
     out: Actions,
     outputs: Vec<front::Output>,
+    /// The request that has ended last, of those that are not told of in a list.
+    end: Completion,
     /// To be answered: on flash, what is done is durable.
     barriers: Vec<OpId>,
     timer: Time,
@@ -161,6 +144,7 @@ impl Machine {
             nand,
             out: Actions::default(),
             outputs: Vec::new(),
+            end: Completion { io: 0, status: Status::Ok, submitted: Time::ZERO, at: Time::ZERO },
             barriers: Vec::new(),
             timer: Time::MAX,
             queue_tracks: None,
@@ -275,70 +259,78 @@ impl Machine {
     /// Handles the events up to `until`, and stops after one that ended a request. True if it stopped there.
     pub fn advance(&mut self, until: Time, completions: &mut Vec<Completion>) -> bool {
         let mut others = Vec::new();
-        let first = self.next_end(until, &mut others);
-        completions.extend(first);
+        let ended = self.next_end(until, &mut others);
+        if ended {
+            completions.push(self.end);
+        }
         completions.append(&mut others);
-        first.is_some()
+        ended
     }
 
-    /// Handles the events up to `until`, and stops after one that ended a request, which is returned; if several ended
-    /// together, those after the first are added to `others`, which is empty before.
+    /// Handles the events up to `until`, and stops after one that ended a request: then it is true, and [`end`](Self::end) is
+    /// that request; if several ended together, those after the first are added to `others`, which is empty before.
     #[inline(always)]
-    pub fn next_end(&mut self, until: Time, others: &mut Vec<Completion>) -> Option<Completion> {
+    pub fn next_end(&mut self, until: Time, others: &mut Vec<Completion>) -> bool {
         if self.world.timeline.is_some() {
-            self.next_end_watched(until, others).map(Completion::of)
+            self.next_end_watched(until, others)
         } else {
             self.run::<false>(until, others)
         }
     }
 
+    /// The request that [`next_end`](Self::next_end) has found last.
+    #[inline(always)]
+    pub fn end(&self) -> &Completion {
+        &self.end
+    }
+
     /// [`next_end`](Self::next_end), with `SPANS` noted on a timeline if one is kept.
     #[inline(always)]
-    fn run<const SPANS: bool>(&mut self, until: Time, others: &mut Vec<Completion>) -> Option<Completion> {
+    fn run<const SPANS: bool>(&mut self, until: Time, others: &mut Vec<Completion>) -> bool {
         debug_assert!(others.is_empty(), "requests that have ended and are not taken");
         self.world.until = until;
         while let Some((now, event)) = self.world.queue.pop_until(until) {
-            // What every read has, each by itself, so that what handles it knows which it is.
-            match event.kind {
-                Kind::Array => {
-                    if let Some(end) = self.flash_event::<SPANS>(now, nand::Event::Array(event.of as u16)) {
-                        return Some(end);
-                    }
-                }
-                Kind::Transfer => {
-                    if let Some(end) = self.flash_event::<SPANS>(now, nand::Event::Transfer(event.of as u16)) {
-                        return Some(end);
-                    }
-                }
-                Kind::Wake => self.nand.woken(now, event.of as usize, &mut NandView::<SPANS>(&mut self.world)),
-                Kind::Ended if matches!(self.front, Front::Nvme(_)) => {
-                    if let Some(end) = self.ended::<SPANS>(now, event.of as u16) {
-                        return Some(end);
-                    }
-                }
-                _ => {
-                    self.common_event::<SPANS>(now, event, others);
-                    if !others.is_empty() {
-                        return Some(Completion::of(first_of(others)));
-                    }
-                }
+            // What every read has, each by itself, so that what handles it knows which it is. (Few enough for a comparison each:
+            // a table of jumps costs more.)
+            let ended = match event.kind {
+                Kind::Array => self.flash_event::<SPANS>(now, nand::Event::Array(event.of as u16)),
+                Kind::Transfer => self.flash_event::<SPANS>(now, nand::Event::Transfer(event.of as u16)),
+                Kind::Ended if matches!(self.front, Front::Nvme(_)) => self.ended::<SPANS>(now, event.of as u16),
+                _ => self.common_event::<SPANS>(now, event, others),
+            };
+            if ended {
+                return true;
             }
         }
-        None
+        false
     }
 
-    /// What happens to many a request, if not to each. Adds the requests that end with it to `completions`.
+    /// What happens to many a request, if not to each. True if requests have ended with it: the first, and those that are
+    /// added to `others`.
     #[inline(never)]
-    fn common_event<const SPANS: bool>(&mut self, now: Time, event: Event, completions: &mut Vec<Completion>) {
+    fn common_event<const SPANS: bool>(&mut self, now: Time, event: Event, others: &mut Vec<Completion>) -> bool {
         match (event.kind, &self.front) {
-            (Kind::Decoded, Front::Nvme(_)) => self.decoded::<SPANS>(now, event.of as u16),
+            (Kind::Wake, _) => {
+                self.nand.woken(now, event.of as usize, &mut NandView::<SPANS>(&mut self.world));
+                return false;
+            }
+            (Kind::Decoded, Front::Nvme(_)) => {
+                self.decoded::<SPANS>(now, event.of as u16);
+                return false;
+            }
             (Kind::Arrived, Front::Nvme(_)) => {
                 self.arrived(now, Tag(event.of));
                 self.perform(now);
+                return false;
             }
-            (Kind::Reaped, Front::Nvme(_)) => completions.extend(self.reaped::<SPANS>(now, event.of)),
-            _ => self.other_event(now, event, completions),
+            (Kind::Reaped, Front::Nvme(_)) => return self.reaped::<SPANS>(now, event.of),
+            _ => self.other_event(now, event, others),
         }
+        let some = !others.is_empty();
+        if some {
+            self.end = others.remove(0);
+        }
+        some
     }
 
     fn front_event(&mut self, now: Time, event: front::Event, completions: &mut Vec<Completion>) {
@@ -363,17 +355,26 @@ impl Machine {
     }
 
     #[inline(always)]
-    fn ended<const SPANS: bool>(&mut self, now: Time, tag: u16) -> Option<Completion> {
+    fn ended<const SPANS: bool>(&mut self, now: Time, tag: u16) -> bool {
         let Front::Nvme(path) = &mut self.front else { unreachable!("an event of NVMe") };
-        path.ended(now, tag, &mut FrontView::<SPANS>(&mut self.world)).map(Completion::of)
+        let ended = path.ended(now, tag, &mut FrontView::<SPANS>(&mut self.world));
+        self.note_end(ended)
     }
 
     #[inline(always)]
-    fn reaped<const SPANS: bool>(&mut self, now: Time, of: u32) -> Option<Completion> {
+    fn reaped<const SPANS: bool>(&mut self, now: Time, of: u32) -> bool {
         let Front::Nvme(path) = &mut self.front else { unreachable!("an event of NVMe") };
         let event = host::Event { queue: (of >> 16) as u16, cid: of as u16 };
-        let ended = path.reaped(now, event, &mut FrontView::<SPANS>(&mut self.world))?;
-        Some(Completion::of((ended, now)))
+        let ended = path.reaped(now, event, &mut FrontView::<SPANS>(&mut self.world));
+        self.note_end(ended.map(|ended| (ended, now)))
+    }
+
+    /// True if a request has ended: it is the [`end`](Self::end).
+    #[inline(always)]
+    fn note_end(&mut self, ended: Option<(host::Completed, Time)>) -> bool {
+        let Some((host::Completed { io, status, submitted }, at)) = ended else { return false };
+        self.end = Completion { io, status, submitted, at };
+        true
     }
 
     /// A command for the translation layer. Most are reads that it answers with a read of flash.
@@ -389,16 +390,20 @@ impl Machine {
     }
 
     #[inline(always)]
-    fn flash_event<const SPANS: bool>(&mut self, now: Time, event: nand::Event) -> Option<Completion> {
-        let done = self.nand.handle(now, event, &mut NandView::<SPANS>(&mut self.world))?;
-        self.flash_done::<SPANS>(now, done)
+    fn flash_event<const SPANS: bool>(&mut self, now: Time, event: nand::Event) -> bool {
+        match self.nand.handle(now, event, &mut NandView::<SPANS>(&mut self.world)) {
+            Some(done) => self.flash_done::<SPANS>(now, done),
+            None => false,
+        }
     }
 
     /// An event that is rare, or is on a path that is. Adds the requests that it ended to `completions`.
     #[inline(never)]
     fn other_event(&mut self, now: Time, event: Event, completions: &mut Vec<Completion>) {
         if let Some(event) = event.of_flash() {
-            completions.extend(self.flash_event::<true>(now, event));
+            if self.flash_event::<true>(now, event) {
+                completions.push(self.end);
+            }
         } else if event.kind == Kind::Timer {
             self.timer = Time::MAX;
             self.ftl.timer(now, &mut self.out);
@@ -463,31 +468,31 @@ impl Machine {
         }
     }
 
-    /// A flash operation has ended: what it did is done to the contents, then the translation layer is told. Returns the
-    /// request that has ended by that, if nothing else happens before.
+    /// A flash operation has ended: what it did is done to the contents, then the translation layer is told. True if a
+    /// request has ended by that, if nothing else happens before.
     #[inline(always)]
-    fn flash_done<const SPANS: bool>(&mut self, now: Time, done: Done) -> Option<Completion> {
+    fn flash_done<const SPANS: bool>(&mut self, now: Time, done: Done) -> bool {
         let Done { id, status, kind } = done;
         if kind != nand::Kind::Read {
             self.write_ended(now, done);
-            return None;
+            return false;
         }
         // Most reads are all that a command asks.
-        if let Some((tag, bytes)) = self.ftl.whole_read_done(id, &mut self.out) {
-            if !self.out.actions.is_empty() {
-                self.perform(now);
-            }
-            return self.deliver::<SPANS>(now, tag, bytes, status).map(Completion::of);
+        let Some((tag, bytes)) = self.ftl.whole_read_done(id, &mut self.out) else {
+            return self.other_read_done(now, id, status);
+        };
+        if !self.out.actions.is_empty() {
+            self.perform(now);
         }
-        self.other_read_done(now, id, status).map(Completion::of)
+        self.deliver::<SPANS>(now, tag, bytes, status)
     }
 
     /// A read of flash has ended that is not all of a command's.
     #[inline(never)]
-    fn other_read_done(&mut self, now: Time, id: OpId, status: Status) -> Option<End> {
+    fn other_read_done(&mut self, now: Time, id: OpId, status: Status) -> bool {
         let Some(Delivery { tag, bytes, end }) = self.ftl.done(id, status, self.nand.store(), &mut self.out) else {
             self.perform(now);
-            return None;
+            return false;
         };
         if !(self.out.actions.is_empty() && self.out.moves.is_empty()) {
             self.perform(now);
@@ -496,13 +501,14 @@ impl Machine {
             return self.deliver::<true>(now, tag, bytes, status);
         }
         self.front.data(now, tag, bytes, &mut FrontView::<true>(&mut self.world));
-        None
+        false
     }
 
     /// The last data of a read of the host are in the controller.
     #[inline(always)]
-    fn deliver<const SPANS: bool>(&mut self, now: Time, tag: Tag, bytes: u32, status: Status) -> Option<End> {
+    fn deliver<const SPANS: bool>(&mut self, now: Time, tag: Tag, bytes: u32, status: Status) -> bool {
         let ended = self.front.deliver(now, tag, bytes, status, &mut FrontView::<SPANS>(&mut self.world));
+        let ended = self.note_end(ended);
         if self.checker.is_some() {
             self.check_end(tag, status);
         }

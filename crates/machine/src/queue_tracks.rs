@@ -7,7 +7,7 @@ use nand::Nand;
 use sim::Time;
 use sim::timeline::{Counter, Timeline};
 
-use super::{Completion, End, Machine};
+use super::{Completion, Machine};
 use crate::front::Front;
 
 /// The queues' counters on the timeline, and how long each was when it was last looked at.
@@ -50,18 +50,18 @@ impl QueueTracks {
 impl Machine {
     /// [`next_end`](Machine::next_end), and a look at the queues after each point in time.
     #[cold]
-    pub(super) fn next_end_watched(&mut self, until: Time, others: &mut Vec<Completion>) -> Option<End> {
+    pub(super) fn next_end_watched(&mut self, until: Time, others: &mut Vec<Completion>) -> bool {
         let mut tracks = self.queue_tracks.take().expect("the queues are watched");
         let end = loop {
-            let Some(at) = self.next_event().filter(|at| *at <= until) else { break None };
+            let Some(at) = self.next_event().filter(|at| *at <= until) else { break false };
             let end = self.run::<true>(at, others);
             let timeline = self.world.timeline.as_deref_mut().expect("a timeline is kept");
             tracks.look(at, &self.front, &self.nand, timeline);
-            if end.is_some() {
-                break end;
+            if end {
+                break true;
             }
         };
         self.queue_tracks = Some(tracks);
-        end.map(|Completion { io, status, submitted, at }| (host::Completed { io, status, submitted }, at))
+        end
     }
 }

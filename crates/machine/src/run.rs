@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use ftl::MountReport;
 use ftl::config::ConfigError;
-use media::Request;
+use media::{Request, Status};
 use nand::PayloadKind;
 use sim::{Streams, Time};
 use workload::{Beyond, Io, JobInfo, Next, Options, Player, Replay, Workload};
@@ -225,9 +225,10 @@ impl<'a> Flight<'a> {
                     _ => Time::MAX,
                 },
             };
-            if let Some(end) = self.machine.next_end(wake, &mut self.others) {
-                self.now = end.at;
-                self.take(end);
+            if self.machine.next_end(wake, &mut self.others) {
+                let Completion { io, status, submitted, at } = *self.machine.end();
+                self.now = at;
+                self.take(io, status, submitted, at);
                 if !self.others.is_empty() {
                     self.take_others();
                 }
@@ -267,13 +268,14 @@ impl<'a> Flight<'a> {
     #[inline(never)]
     fn take_others(&mut self) {
         let mut others = std::mem::take(&mut self.others);
-        others.drain(..).for_each(|end| self.take(end));
+        for Completion { io, status, submitted, at } in others.drain(..) {
+            self.take(io, status, submitted, at);
+        }
         self.others = others;
     }
 
     #[inline(always)]
-    fn take(&mut self, end: Completion) {
-        let Completion { io, status, submitted, at } = end;
+    fn take(&mut self, io: u32, status: Status, submitted: Time, at: Time) {
         let workload::Ended { job, op, bytes, due, issued, measured } = self.player.complete(at, io);
         self.done += 1;
         if measured {
