@@ -1,6 +1,8 @@
-//! What a line costs of flash behind DRAM: `memory miss|hit REQUESTS [PAGE]`, for callgrind with
-//! `--toggle-collect='*measured*'` (`bench/nvmm.sh`): random reads of 64 bytes, 32 outstanding, 8 GiB of flash behind 512
-//! MiB. `memory open` opens a tebibyte.
+//! What a line costs of flash behind DRAM: `memory KIND REQUESTS PAGE`, for callgrind with `--toggle-collect='*measured*'`
+//! (`bench/nvmm.sh`): random reads of 64 bytes, 8 GiB of flash behind 512 MiB. `memory open` opens a tebibyte.
+//!
+//! Kinds: `miss` (anywhere, 32 outstanding), `hit` (in DRAM, their tags in the controller, 32 outstanding), `lone` (the
+//! same, one outstanding), `tags` (in DRAM, their tags mostly there too, 32 outstanding).
 
 use link::LineLinkConfig;
 use machine::memory::{DramConfig, HybridConfig, HybridMemory, MainMemory};
@@ -9,7 +11,7 @@ use media::line::{LineKind, LineRequest};
 use nvmm::hybrid::Prefetch;
 use sim::{Streams, Time};
 
-const USAGE: &str = "expected miss or hit, a number of requests and bytes of a page; or open";
+const USAGE: &str = "expected miss, hit, lone or tags, a number of requests and bytes of a page; or open";
 
 /// So many bytes of SLC flash behind so many of DRAM.
 fn config(bytes: u64, cache: u64, page: u32, channels: u32) -> HybridConfig {
@@ -97,14 +99,15 @@ fn config(bytes: u64, cache: u64, page: u32, channels: u32) -> HybridConfig {
     }
 }
 
-/// Reads the lines, 32 at a time; when the last is there.
+/// What is measured, by its name.
 #[inline(never)]
-fn measured(memory: &mut MainMemory, start: Time, lines: &[u64]) -> Time {
-    play(memory, start, lines)
+fn measured(memory: &mut MainMemory, start: Time, lines: &[u64], depth: u32) -> Time {
+    play(memory, start, lines, depth)
 }
 
+/// Reads the lines, `depth` at a time; when the last is there.
 #[inline(never)]
-fn play(memory: &mut MainMemory, start: Time, lines: &[u64]) -> Time {
+fn play(memory: &mut MainMemory, start: Time, lines: &[u64], depth: u32) -> Time {
     let (mut now, mut next, mut left) = (start, 0, lines.len());
     let mut done: Vec<(u32, Time)> = Vec::with_capacity(64);
     let mut ask = |memory: &mut MainMemory, now: Time, id: u32| {
@@ -113,7 +116,7 @@ fn play(memory: &mut MainMemory, start: Time, lines: &[u64]) -> Time {
             next += 1;
         }
     };
-    for id in 0..32 {
+    for id in 0..depth {
         ask(memory, now, id);
     }
     while left > 0 {
@@ -136,20 +139,24 @@ fn main() -> Result<(), String> {
             let memory = make(&config(1 << 40, 32 << 30, 8192, 16))?;
             println!("{} bytes, of which nothing is touched", memory.bytes());
         }
-        Some(kind @ ("miss" | "hit")) => {
-            let (Some(requests), page) = (number(1), number(2).unwrap_or(4096)) else { return Err(USAGE.to_owned()) };
+        Some(kind @ ("miss" | "hit" | "lone" | "tags")) => {
+            let (Some(requests), Some(page)) = (number(1), number(2)) else { return Err(USAGE.to_owned()) };
             let (bytes, cache) = (8 << 30, 512 << 20);
             let mut memory = MainMemory::Hybrid(Box::new(make(&config(bytes, cache, page as u32, 8))?));
             let mut rng = Streams::new(1).stream("lines");
+            let room = match kind {
+                "miss" => bytes,
+                "tags" => 4096 * page,
+                _ => 512 * page,
+            };
             let mut start = Time::ZERO;
-            if kind == "hit" {
+            if kind != "miss" {
                 // What is read later is brought in first, in order.
-                let lines: Vec<u64> = (0..16 << 20 >> page.trailing_zeros()).map(|number| number * page).collect();
-                start = play(&mut memory, start, &lines);
+                let lines: Vec<u64> = (0..room / page).map(|number| number * page).collect();
+                start = play(&mut memory, start, &lines, 32);
             }
-            let room = if kind == "hit" { 16 << 20 } else { bytes };
             let lines: Vec<u64> = (0..requests).map(|_| rng.below(room >> 6) << 6).collect();
-            let end = measured(&mut memory, start, &lines);
+            let end = measured(&mut memory, start, &lines, if kind == "lone" { 1 } else { 32 });
             let MainMemory::Hybrid(memory) = &memory else { unreachable!("it is one") };
             println!("{} lines in {}: {:?}", requests, end - start, memory.cache().stats());
         }

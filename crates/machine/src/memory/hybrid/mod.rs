@@ -86,7 +86,8 @@ pub struct HybridMemory {
     hybrid: Hybrid,
     out: Actions,
     modules: Modules,
-    dram_at: Option<Time>,
+    /// When DRAM has something to do; never: [`Time::MAX`].
+    dram_at: Time,
     dram_done: Vec<Completion>,
     nvmm: Nvmm,
     flash: nvmm::Actions,
@@ -135,7 +136,7 @@ impl HybridMemory {
             hybrid: Hybrid::new(&config.cache),
             out: Actions::default(),
             modules: Modules::new(&config.dram, PORTS)?,
-            dram_at: None,
+            dram_at: Time::MAX,
             dram_done: Vec::new(),
             table_dram: energy::TableDram::new(&config)?,
             nvmm,
@@ -177,13 +178,17 @@ impl HybridMemory {
 
     /// See [`super::MainMemory::next_event`].
     pub fn next_event(&mut self) -> Option<Time> {
-        let answer = self.answers.front().map(|(_, at)| *at);
-        [answer, self.next_step()].into_iter().flatten().min()
+        let answer = self.answers.front().map_or(Time::MAX, |(_, at)| *at);
+        let next = answer.min(self.next_step());
+        (next != Time::MAX).then_some(next)
     }
 
-    fn next_step(&self) -> Option<Time> {
-        let arrival = self.arrivals.front().map(|(at, _)| *at);
-        [arrival, self.dram_at, self.queue.next_time()].into_iter().flatten().min()
+    /// When something is to be done, if ever.
+    #[inline]
+    fn next_step(&self) -> Time {
+        let arrival = self.arrivals.front().map_or(Time::MAX, |(at, _)| *at);
+        let event = self.queue.next_time().unwrap_or(Time::MAX);
+        arrival.min(self.dram_at).min(event)
     }
 
     /// See [`super::MainMemory::advance`].
@@ -199,15 +204,17 @@ impl HybridMemory {
 
     /// Does all that is due until `until`: of one time requests first, then DRAM, then flash.
     fn run(&mut self, until: Time) {
-        while let Some(now) = self.next_step()
-            && now <= until
-        {
+        loop {
+            let now = self.next_step();
+            if now > until || now == Time::MAX {
+                return;
+            }
             if let Some((at, request)) = self.arrivals.front().copied()
                 && at == now
             {
                 self.arrivals.pop_front();
                 self.arrive(now, request);
-            } else if self.dram_at == Some(now) {
+            } else if self.dram_at == now {
                 self.advance_dram(now);
             } else {
                 let (now, event) = self.queue.pop().expect("it is due");
@@ -223,7 +230,7 @@ impl HybridMemory {
             self.tell(now, Input::Dram(purpose_of(completion.id)));
         }
         self.dram_done = done;
-        self.dram_at = self.modules.memory.next_event();
+        self.dram_at = self.modules.memory.next_event().unwrap_or(Time::MAX);
     }
 
     /// Tells the hybrid controller, and does what it wants done.
@@ -259,7 +266,7 @@ impl HybridMemory {
         }
         self.out = out;
         if asked {
-            self.dram_at = self.modules.memory.next_event();
+            self.dram_at = self.modules.memory.next_event().unwrap_or(Time::MAX);
         }
         self.translate(now);
     }
