@@ -11,6 +11,7 @@
 use std::ops::Range;
 
 use media::{Action, Flash, NOBODY, OpId, PageAddr, SECTOR, Tag};
+use sim::Time;
 
 use crate::buffer::{Holds, NIL};
 use crate::command::Kind;
@@ -44,6 +45,15 @@ pub struct HostMemoryLoss {
     pub entries: u32,
     /// Pages whose spare area was read for that.
     pub pages_read: u64,
+    /// Most of them that one die had to read.
+    pub pages_of_busiest_die: u64,
+}
+
+impl HostMemoryLoss {
+    /// Time that the reads take with all dies at work, each reading its pages one after another in `page_read`.
+    pub fn time(&self, page_read: Time) -> Time {
+        page_read * self.pages_of_busiest_die
+    }
 }
 
 impl Ftl {
@@ -441,7 +451,9 @@ impl Ftl {
             return loss;
         }
         loss.entries = forgotten.len() as u32;
-        loss.pages_read = self.rebuild(&forgotten, since, flash);
+        let by_die = self.rebuild(&forgotten, since, flash);
+        loss.pages_read = by_die.iter().sum();
+        loss.pages_of_busiest_die = by_die.into_iter().max().unwrap_or(0);
         for (unit, was) in forgotten {
             assert_eq!(self.table.get(unit), was, "unit {unit} is found elsewhere than it was");
         }
@@ -449,10 +461,10 @@ impl Ftl {
     }
 
     /// Looks for the units of `forgotten` (ascending) in all pages that were programmed after `since`. Returns how many
-    /// pages that took.
-    fn rebuild(&mut self, forgotten: &[(u32, Location)], since: u64, flash: &impl Flash) -> u64 {
+    /// pages that took of each die.
+    fn rebuild(&mut self, forgotten: &[(u32, Location)], since: u64, flash: &impl Flash) -> Vec<u64> {
         let mut newest = vec![0u64; forgotten.len()];
-        let mut pages = 0;
+        let mut by_die = vec![0u64; self.config.geometry.all_dies() as usize];
         for block in 0..self.layout.all_blocks() {
             for position in 0..self.layout.per_row {
                 let at = self.layout.block_at(block, position);
@@ -461,7 +473,7 @@ impl Ftl {
                     for page in (0..flash.block(at.die, plane, at.block).programmed).rev() {
                         let program = page * self.layout.per_row + position;
                         let at = PageAddr { page, ..self.layout.page(block, program) };
-                        pages += 1;
+                        by_die[at.die as usize] += 1;
                         let spare = flash.logical(at, plane);
                         if spare.is_empty() {
                             continue;
@@ -483,7 +495,7 @@ impl Ftl {
                 }
             }
         }
-        pages
+        by_die
     }
 
     /// Sequence number of the program that wrote flash unit `physical`.

@@ -84,6 +84,27 @@ fn a_reset_leaves_what_the_driver_returns() {
 }
 
 #[test]
+fn what_is_lost_with_host_memory_is_read_again_from_all_dies_at_once() {
+    let (mut machine, _) = machine("hmb-a", &[]);
+    let mut ends: Vec<Completion> = Vec::new();
+    // Each write changes another page of the map; a flush has the data in flash, and not the map.
+    let writes = (0..512u64).map(|i| Request::new(Op::Write, i << 22, 4096));
+    for request in writes.chain([Request::flush()]) {
+        machine.submit(machine.now(), 0, 0, request);
+        while ends.is_empty() {
+            machine.advance(Time::MAX, &mut ends);
+        }
+        ends.clear();
+    }
+    let loss = machine.reset_controller(false);
+    assert_eq!(loss.dirty_units, 0, "the map alone is in host memory");
+    assert!(loss.entries > 0 && loss.pages_read > 0, "{loss:?}");
+    let (dies, busiest) = (8, loss.pages_of_busiest_die);
+    assert!(busiest * dies >= loss.pages_read && busiest <= loss.pages_read, "{loss:?}");
+    assert_eq!(loss.time(Time::from_us(65)), Time::from_us(65) * busiest);
+}
+
+#[test]
 fn what_the_host_cannot_lend_is_done_without() {
     for (sets, bytes) in [
         (&[("host.hmb.limit", "4MiB")][..], 0),
