@@ -43,6 +43,26 @@ def test_what_was_synced_is_there_again_and_what_was_not_is_not(path: Path) -> N
         assert memory.tokens() == {}
 
 
+def test_areas_are_found_by_name(path: Path) -> None:
+    with made(path) as memory:
+        at = memory.alloc(1000, name="field")
+        other = memory.alloc(65536)
+        memory.name("corner", at + 10, 5)
+        memory.write(memory.find("field")[0], b"found")
+        memory.sync()
+    with Memory(path) as memory:
+        assert memory.names() == {"field": (at, 1000), "corner": (at + 10, 5)}
+        assert memory.read(memory.find("field")[0], 5) == b"found"
+        with pytest.raises(UserError) as taken:
+            memory.alloc(100_000, name="field")
+        assert str(taken.value) == f'name "field": the area at {at:#x} has it'
+        # Nothing of it is left.
+        with pytest.raises(UserError):
+            memory.read(other + 65536, 1)
+        memory.delete(at, 1)
+        assert memory.names() == {}
+
+
 def test_a_transaction_is_all_or_nothing(path: Path) -> None:
     with made(path) as memory:
         at = memory.alloc(10)

@@ -59,15 +59,34 @@ class Memory:
         """Bytes that can be allocated."""
         return self._file.capacity()
 
-    def alloc(self, size: int, *, temporary: bool = False) -> int:
-        """Return the address of `size` zeros: whole pages in a row.
+    def alloc(self, size: int, *, name: str | None = None, temporary: bool = False) -> int:
+        """Return the address of `size` zeros: whole pages in a row, by a name if one is given.
 
         Temporary ones are gone when the memory is opened again.
         """
-        return self._file.alloc(_count("size", size), temporary)
+        address = self._file.alloc(_count("size", size), temporary)
+        if name is not None:
+            try:
+                self._file.name(name, address, size)
+            except BaseException:
+                self._file.delete(address, size)
+                raise
+        return address
+
+    def name(self, name: str, address: int, size: int) -> None:
+        """Give an area a name, by which it is found when the memory is opened again."""
+        self._file.name(name, _count("address", address), _count("size", size))
+
+    def find(self, name: str) -> tuple[int, int]:
+        """Return address and size of the area of that name."""
+        return self._file.find(name)
+
+    def names(self) -> dict[str, tuple[int, int]]:
+        """Return the names of areas: address and size of each."""
+        return {name: (address, size) for address, size, name in self._file.names()}
 
     def delete(self, address: int, size: int) -> None:
-        """Delete the pages of a range. States that tokens stand for still have them."""
+        """Delete the pages of a range, and names of areas in them. States that tokens stand for still have them."""
         self._file.delete(_count("address", address), _count("size", size))
 
     def setperms(

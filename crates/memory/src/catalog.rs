@@ -1,4 +1,4 @@
-//! The names of tokens, kept in the memory's first page: a rollback takes back those of newer tokens with all else.
+//! The names of tokens and of areas, kept in the memory's first page: a rollback takes them back with all else.
 
 use nvmm::Token;
 
@@ -8,47 +8,79 @@ pub(crate) const NAME_BYTES: usize = 200;
 /// The page it is in. Its addresses, 0 among them, are nobody else's.
 pub(crate) const PAGE: u32 = 0;
 
-/// Names by token, ascending.
+/// Names.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Catalog {
-    pub names: Vec<(Token, String)>,
+    /// By token, ascending.
+    pub tokens: Vec<(Token, String)>,
+    /// Address, bytes and name of areas, in the order in which they were named.
+    pub areas: Vec<(u64, u64, String)>,
 }
 
 impl Catalog {
-    /// Its bytes: a count, then token, length and text of each.
+    /// Its bytes: a count of tokens, then token, length and text of each; a count of areas, then address, bytes, length and text.
     pub fn bytes(&self) -> Vec<u8> {
-        let mut bytes = (self.names.len() as u32).to_le_bytes().to_vec();
-        for (token, name) in &self.names {
-            bytes.extend_from_slice(&token.0.to_le_bytes());
+        let mut bytes = (self.tokens.len() as u32).to_le_bytes().to_vec();
+        let text = |bytes: &mut Vec<u8>, name: &str| {
             bytes.push(name.len() as u8);
             bytes.extend_from_slice(name.as_bytes());
+        };
+        for (token, name) in &self.tokens {
+            bytes.extend_from_slice(&token.0.to_le_bytes());
+            text(&mut bytes, name);
+        }
+        bytes.extend_from_slice(&(self.areas.len() as u32).to_le_bytes());
+        for (address, size, name) in &self.areas {
+            bytes.extend_from_slice(&address.to_le_bytes());
+            bytes.extend_from_slice(&size.to_le_bytes());
+            text(&mut bytes, name);
         }
         bytes
     }
 
     /// From its bytes.
-    pub fn parse(mut bytes: &[u8]) -> Option<Catalog> {
-        let mut take = |count: usize| {
-            let (taken, rest) = bytes.split_at_checked(count)?;
-            bytes = rest;
-            Some(taken)
-        };
-        let count = u32::from_le_bytes(take(4)?.try_into().ok()?);
-        let mut names = Vec::new();
-        for _ in 0..count {
-            let token = Token(u64::from_le_bytes(take(8)?.try_into().ok()?));
-            let length = take(1)?[0];
-            names.push((token, String::from_utf8(take(length.into())?.to_vec()).ok()?));
+    pub fn parse(bytes: &[u8]) -> Option<Catalog> {
+        let mut reader = Reader(bytes);
+        let mut catalog = Catalog::default();
+        for _ in 0..reader.u32()? {
+            catalog.tokens.push((Token(reader.u64()?), reader.text()?));
         }
-        Some(Catalog { names })
+        for _ in 0..reader.u32()? {
+            catalog.areas.push((reader.u64()?, reader.u64()?, reader.text()?));
+        }
+        Some(catalog)
     }
 
     pub fn name(&self, token: Token) -> Option<&str> {
-        self.names.iter().find(|(named, _)| *named == token).map(|(_, name)| name.as_str())
+        self.tokens.iter().find(|(named, _)| *named == token).map(|(_, name)| name.as_str())
     }
 
     pub fn token(&self, name: &str) -> Option<Token> {
-        self.names.iter().find(|(_, known)| known == name).map(|(token, _)| *token)
+        self.tokens.iter().find(|(_, known)| known == name).map(|(token, _)| *token)
+    }
+
+    pub fn area(&self, name: &str) -> Option<(u64, u64)> {
+        self.areas.iter().find(|(_, _, known)| known == name).map(|(address, bytes, _)| (*address, *bytes))
+    }
+}
+
+struct Reader<'a>(&'a [u8]);
+
+impl<'a> Reader<'a> {
+    fn take(&mut self, count: usize) -> Option<&'a [u8]> {
+        let (taken, rest) = self.0.split_at_checked(count)?;
+        self.0 = rest;
+        Some(taken)
+    }
+    fn u32(&mut self) -> Option<u32> {
+        Some(u32::from_le_bytes(self.take(4)?.try_into().ok()?))
+    }
+    fn u64(&mut self) -> Option<u64> {
+        Some(u64::from_le_bytes(self.take(8)?.try_into().ok()?))
+    }
+    fn text(&mut self) -> Option<String> {
+        let length = self.take(1)?[0];
+        String::from_utf8(self.take(length.into())?.to_vec()).ok()
     }
 }
 
@@ -58,8 +90,8 @@ mod tests {
 
     #[test]
     fn names_survive_their_bytes() {
-        let names = vec![(Token(3), String::new()), (Token(1 << 40), "vor dem Frühstück".to_owned())];
-        let catalog = Catalog { names };
+        let tokens = vec![(Token(3), String::new()), (Token(1 << 40), "vor dem Frühstück".to_owned())];
+        let catalog = Catalog { tokens, areas: vec![(1 << 16, 5, "feld".to_owned())] };
         let bytes = catalog.bytes();
         assert_eq!(Catalog::parse(&bytes), Some(catalog));
         for short in 0..bytes.len() {

@@ -33,6 +33,7 @@ mod error;
 mod frames;
 mod layout;
 mod memory;
+mod names;
 mod open;
 mod pages;
 mod storage;

@@ -4,7 +4,7 @@ use media::Tag;
 use nvmm::{Answer, Permissions, Request, Token};
 
 use crate::cache::Pending;
-use crate::catalog::{self, Catalog, NAME_BYTES};
+use crate::catalog;
 use crate::device::Device;
 use crate::engine::Engine;
 use crate::error::Error;
@@ -268,62 +268,6 @@ impl<D: Device> Memory<D> {
     /// What the next sync will return.
     pub fn next_token(&self) -> Token {
         self.engine.nvmm.next_token()
-    }
-
-    /// Live tokens, oldest first, and their names.
-    ///
-    /// # Errors
-    /// If the names cannot be read.
-    pub fn tokens(&mut self) -> Result<Vec<(Token, Option<String>)>, Error> {
-        self.enter()?;
-        let catalog = self.catalog()?;
-        let tokens = self.engine.nvmm.tokens();
-        Ok(tokens.map(|token| (token, catalog.name(token).map(str::to_owned))).collect())
-    }
-
-    /// The live token of that name.
-    ///
-    /// # Errors
-    /// If there is none, or the names cannot be read.
-    pub fn token(&mut self, name: &str) -> Result<Token, Error> {
-        let live = self.tokens()?;
-        let found = live.iter().find(|(_, known)| known.as_deref() == Some(name));
-        let missing = || Error::Name { name: name.to_owned(), why: "no token that is live has it".to_owned() };
-        found.map(|(token, _)| *token).ok_or_else(missing)
-    }
-
-    fn catalog(&mut self) -> Result<Catalog, Error> {
-        let mut bytes = vec![0; self.shape().page_bytes() as usize];
-        self.read_unchecked(0, &mut bytes)?;
-        let damaged =
-            || Error::Damaged { path: self.path.clone(), what: "the names of tokens make no sense".to_owned() };
-        Catalog::parse(&bytes).ok_or_else(damaged)
-    }
-
-    /// Writes down that `token`, which the next sync gives, has this name, or none.
-    fn note_name(&mut self, token: Token, name: Option<&str>) -> Result<(), Error> {
-        let live: Vec<Token> = self.engine.nvmm.tokens().collect();
-        let mut catalog = self.catalog()?;
-        let before = catalog.clone();
-        catalog.names.retain(|(named, _)| live.contains(named));
-        if let Some(name) = name {
-            let fail = |why: String| Err(Error::Name { name: name.to_owned(), why });
-            if name.is_empty() || name.len() > NAME_BYTES {
-                return fail(format!("it has {} bytes, expected 1 to {NAME_BYTES}", name.len()));
-            }
-            if let Some(taken) = catalog.token(name) {
-                return fail(format!("token {} has it", taken.0));
-            }
-            catalog.names.push((token, name.to_owned()));
-        }
-        let bytes = catalog.bytes();
-        if catalog == before {
-            return Ok(());
-        }
-        if bytes.len() as u64 > self.shape().page_bytes() {
-            return Err(Error::Option("the names of tokens are too long together".to_owned()));
-        }
-        self.write_unchecked(0, &bytes)
     }
 
     /// Collects what is not needed, and gives its space back to the file system.

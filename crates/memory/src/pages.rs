@@ -116,7 +116,7 @@ impl<D: Device> Memory<D> {
         self.ask(Request::Delete { address: self.page_address(page) }, page)
     }
 
-    /// The pages of a range are there no more. States that tokens stand for still have them.
+    /// The pages of a range are there no more, nor names of areas in them. States that tokens stand for still have them.
     ///
     /// # Errors
     /// If one is not there or may not be written: then none is deleted.
@@ -125,8 +125,10 @@ impl<D: Device> Memory<D> {
         let range = self.check_range(address, bytes)?;
         self.permitted(range.clone(), true)?;
         self.finish()?;
-        let segments = u64::from(self.shape().segments);
-        for page in self.pages(&range) {
+        let (segments, bytes) = (u64::from(self.shape().segments), self.shape().page_bytes());
+        let pages = self.pages(&range);
+        self.forget_names(u64::from(pages.start) * bytes..u64::from(pages.end) * bytes)?;
+        for page in pages {
             self.delete_page(page)?;
             for key in u64::from(page) * segments..u64::from(page + 1) * segments {
                 if let Some(frame) = self.frames.find(key) {

@@ -83,6 +83,26 @@ fn what_was_synced_is_there_again_and_what_was_not_is_not() {
     memory.close().expect("closed");
 }
 
+#[test]
+fn areas_are_found_by_name_and_names_go_where_their_pages_go() {
+    let (place, mut memory) = made("names");
+    let at = memory.alloc(200_000, false).expect("room");
+    memory.name("field", at + 10, 1000).expect("there");
+    assert_eq!(words(memory.name("field", at, 1)), format!("name \"field\": the area at {:#x} has it", at + 10));
+    assert_eq!(words(memory.name("far", at + (1 << 20), 1)), "address 0x110000: its page is not allocated");
+    assert_eq!(words(memory.find("nothing")), "name \"nothing\": no area has it");
+    let token = memory.sync(None).expect("synced");
+    memory.name("later", at + 131_072, 50).expect("there");
+    assert_eq!(memory.find("later").expect("named"), (at + 131_072, 50));
+    memory.delete(at, 1).expect("there");
+    assert_eq!(memory.names().expect("read"), [(at + 131_072, 50, "later".to_owned())]);
+    memory.rollback(token).expect("live");
+    memory.close().expect("closed");
+    let mut memory = Memory::open(&place.0, &options()).expect("opened");
+    assert_eq!(memory.names().expect("read"), [(at + 10, 1000, "field".to_owned())]);
+    assert_eq!(memory.find("field").expect("named"), (at + 10, 1000));
+}
+
 /// More than DRAM has room for, in any order, beside a copy.
 #[test]
 fn what_does_not_fit_into_dram_is_in_the_file() {

@@ -140,6 +140,18 @@ impl MemoryFile {
         self.with(py, |memory| memory.token(name).map(|token| token.0))
     }
 
+    fn name(&self, py: Python<'_>, name: &str, address: u64, size: u64) -> PyResult<()> {
+        self.with(py, |memory| memory.name(name, address, size))
+    }
+
+    fn find(&self, py: Python<'_>, name: &str) -> PyResult<(u64, u64)> {
+        self.with(py, |memory| memory.find(name))
+    }
+
+    fn names(&self, py: Python<'_>) -> PyResult<Vec<(u64, u64, String)>> {
+        self.with(py, Memory::names)
+    }
+
     /// What cannot be read, and how many pages there are.
     fn verify(&self, py: Python<'_>) -> PyResult<(Vec<String>, u64)> {
         let (errors, pages) = self.with(py, Memory::verify)?;
