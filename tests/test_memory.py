@@ -205,3 +205,9 @@ def test_the_readme_s_example_prints_what_it_says(
     monkeypatch.chdir(tmp_path)
     exec(compile(textwrap.dedent(code), "README.md", "exec"), {})
     assert capsys.readouterr().out == rest.split("`", 1)[0] + "\n"
+
+
+def test_the_guide_s_example_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    guide = (Path(__file__).parent.parent / "docs" / "memory.md").read_text()
+    monkeypatch.chdir(tmp_path)
+    exec(compile(guide.split("```python\n", 1)[1].split("```", 1)[0], "memory.md", "exec"), {})
