@@ -89,20 +89,6 @@ notebooks: build
 wheel: $(BIN)/python
 	$(BIN)/maturin build --release --strip --out build/wheels
 
-# The documentation site, in build/site; a warning ends it.
-docs: build
-	$(BIN)/python -m pip install --group docs
-	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet
-
-# The notebooks of the site once more; what they show is in the repository.
-notebooks: build
-	$(BIN)/python -m pip install --group docs
-	$(BIN)/python docs/notebooks/execute.py
-
-# A wheel that needs no Rust where it is installed, in build/wheels.
-wheel: $(BIN)/python
-	$(BIN)/maturin build --release --strip --out build/wheels
-
 # Instruction counts by callgrind, written to BENCH.md.
 bench:
 	bench/instructions.sh
