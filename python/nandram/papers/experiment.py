@@ -340,7 +340,9 @@ def _point(run: Run, place: dict[str, Coordinate], seed: int, used: set[str]) ->
     given = [key for key in _WORKLOADS if key in table.values]
     if len(given) != 1:
         found = f"`{'`, `'.join(given)}`" if given else "none"
-        raise table.missing(f"found {found}, expected one of `job`, `trace`, `generate`, `pages`, `probe` and `program`")
+        raise table.missing(
+            f"found {found}, expected one of `job`, `trace`, `generate`, `pages`, `probe` and `program`"
+        )
     text, path = None, None
     if given == ["job"]:
         text = str(filled(table, "job", table.text("job")))

@@ -1,7 +1,6 @@
 """What came of a sweep: frames, Pareto fronts, and which axis moves which measure."""
 
 import os
-import tomllib
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -128,6 +127,8 @@ def _group(values: "pl.Series") -> "pl.Series":
 
 def read_sweep(folder: str | os.PathLike[str]) -> Sweep:
     """Read a sweep from its folder, also while it is made. Raises `UserError`."""
+    import tomllib
+
     import polars as pl
 
     from nandram.papers.measures import MEASURES
