@@ -12,11 +12,13 @@ pub const FILES: &[(&str, &str)] = files![
     "claims/ddrssd.toml",
     "claims/drambus.toml",
     "claims/hmb.toml",
+    "claims/nvmm.toml",
     "claims/ssd_crosscheck.toml",
     "claims/xip.toml",
     "experiments/ddrssd.toml",
     "experiments/drambus.toml",
     "experiments/hmb.toml",
+    "experiments/nvmm.toml",
     "experiments/ssd_crosscheck.toml",
     "experiments/xip.toml",
 ];
