@@ -57,6 +57,7 @@ test-system: build loom
 		chromium chromium-driver
 	$(BIN)/python -m pytest -m system
 	cargo test --package probe --lib --test block --quiet $(VALGRIND) -- block::engine requests:: files::
+	cargo test --package memory --lib --test files --quiet $(VALGRIND) -- disk:: without_io_uring what_was_synced areas_are
 	if [ -w /dev/loop-control ]; then cargo test --package probe --test loop_device --quiet $(VALGRIND) -- --ignored; \
 	else echo 'not tested: block devices, for want of loop devices (/dev/loop-control)'; fi
 

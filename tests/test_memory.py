@@ -161,6 +161,21 @@ def test_a_child_process_is_told_to_open_it_itself(path: Path) -> None:
         )
 
 
+def test_a_child_process_does_not_keep_the_lock(path: Path) -> None:
+    reader, writer = os.pipe()
+    memory = made(path)
+    child = os.fork()
+    if child == 0:
+        # Until the parent has opened it again.
+        os.close(writer)
+        os.read(reader, 1)
+        os._exit(0)
+    memory.close()
+    Memory(path).close()
+    os.close(writer)
+    assert os.waitpid(child, 0)[1] == 0
+
+
 def test_damage_is_a_fault_and_the_rest_stays_readable(path: Path) -> None:
     with made(path) as memory:
         at = memory.alloc(100_000)

@@ -39,6 +39,8 @@ pub struct Disk {
     free: Vec<u32>,
     ended: VecDeque<Ended>,
     failed: bool,
+    /// The process that opened it.
+    opener: u32,
 }
 
 impl Disk {
@@ -48,7 +50,7 @@ impl Disk {
         let ring = if queues { Ring::new(DEPTH).ok() } else { None };
         let lent = ManuallyDrop::new((0..DEPTH).map(|_| None).collect());
         let (queued, ended, free) = (Vec::new(), VecDeque::new(), (0..DEPTH).rev().collect());
-        Disk { file, is_drive, ring, queued, lent, free, ended, failed: false }
+        Disk { file, is_drive, ring, queued, lent, free, ended, failed: false, opener: std::process::id() }
     }
 
     /// How several requests are kept under way: `io_uring`, or `pread` and `pwrite` one by one.
@@ -194,6 +196,10 @@ impl Drop for Disk {
         if !self.failed {
             // SAFETY: No request is under way, so that the kernel has none of the memory; and nothing uses `lent` after this.
             unsafe { ManuallyDrop::drop(&mut self.lent) };
+        }
+        if self.opener == std::process::id() {
+            // A child made by `fork` has the same open file, and would keep its lock. If it cannot be given back it ends with the file.
+            drop(rustix::fs::flock(&self.file, rustix::fs::FlockOperation::Unlock));
         }
     }
 }

@@ -1,0 +1,85 @@
+"""Memory on a file system that is full, and on a block device (as root)."""
+
+import contextlib
+import os
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from nandram import Memory, StorageError, UserError
+
+pytestmark = [pytest.mark.system, pytest.mark.skipif(os.geteuid() != 0, reason="mounts file systems")]
+
+
+@contextlib.contextmanager
+def mounted(folder: Path, size: str) -> Iterator[Path]:
+    subprocess.run(["mount", "-t", "tmpfs", "-o", f"size={size}", "none", folder], check=True)
+    try:
+        yield folder
+    finally:
+        subprocess.run(["umount", folder], check=True)
+
+
+def test_a_full_file_system_is_told_and_with_room_it_goes_on(tmp_path: Path) -> None:
+    with mounted(tmp_path, "12m") as folder:
+        path = folder / "a.memory"
+        filler = folder / "filler"
+        with Memory(path, capacity="16MiB", dram="8MiB") as memory:
+            at = memory.alloc(8 << 20)
+            memory.write(at, bytes([1]) * (1 << 20))
+            token = memory.sync("first")
+            filler.write_bytes(bytes(7 << 20))
+            memory.write(at, bytes([2]) * (6 << 20))
+            with pytest.raises(StorageError) as full:
+                memory.sync("second")
+            assert str(full.value) == (
+                f"{path}: the file system is full: No space left on device (os error 28); make room and try again"
+            )
+            assert memory.read(at, 6 << 20) == bytes([2]) * (6 << 20)
+            filler.unlink()
+            second = memory.sync("second")
+            assert memory.tokens() == {token: "first", second: "second"}
+        with Memory(path) as memory:
+            assert memory.read(at, 6 << 20) == bytes([2]) * (6 << 20)
+            memory.rollback("first")
+            assert memory.read(at, 2 << 20) == bytes([1]) * (1 << 20) + bytes(1 << 20)
+            assert memory.verify() == []
+
+
+def test_space_goes_back_to_the_file_system(tmp_path: Path) -> None:
+    with mounted(tmp_path, "64m") as folder:
+        path = folder / "a.memory"
+        with Memory(path, capacity="16MiB", dram="1MiB") as memory:
+            at = memory.alloc(12 << 20)
+            memory.write(at, bytes([1]) * (12 << 20))
+            memory.drop(memory.sync())
+            before = path.stat().st_blocks * 512
+            memory.delete(at, 12 << 20)
+            memory.drop(memory.sync())
+            memory.compact()
+            after = path.stat().st_blocks * 512
+            assert before > 12 << 20
+            assert after < 4 << 20
+
+
+@pytest.mark.skipif(not os.access("/dev/loop-control", os.W_OK), reason="no loop devices")
+def test_a_block_device_holds_a_memory_and_nothing_is_overwritten(tmp_path: Path) -> None:
+    image = tmp_path / "image"
+    image.write_bytes(bytes(96 << 20))
+    loop = subprocess.run(["losetup", "--find", "--show", image], check=True, capture_output=True, text=True)
+    device = loop.stdout.strip()
+    try:
+        with Memory(device, capacity="16MiB", dram="1MiB") as memory:
+            at = memory.alloc(100_000)
+            memory.write(at, b"on a drive")
+            memory.sync()
+        with Memory(device) as memory:
+            assert memory.read(at, 10) == b"on a drive"
+        Path(device).write_bytes(b"something else")
+        with pytest.raises(UserError):
+            # The second superblock is there still.
+            Memory(device, capacity="32MiB")
+    finally:
+        subprocess.run(["losetup", "--detach", device], check=True)
