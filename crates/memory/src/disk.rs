@@ -199,7 +199,7 @@ impl Drop for Disk {
         }
         if self.opener == std::process::id() {
             // A child made by `fork` has the same open file, and would keep its lock. If it cannot be given back it ends with the file.
-            drop(rustix::fs::flock(&self.file, rustix::fs::FlockOperation::Unlock));
+            let _ = rustix::fs::flock(&self.file, rustix::fs::FlockOperation::Unlock);
         }
     }
 }
