@@ -90,8 +90,8 @@ notebooks: build
 wheel: $(BIN)/python
 	$(BIN)/maturin build --release --strip --out build/wheels
 
-# Instruction counts by callgrind, written to BENCH.md.
-bench:
+# Instruction counts by callgrind, and what long page traces take, written to BENCH.md.
+bench: build
 	bench/instructions.sh
 
 lint: build

@@ -41,3 +41,5 @@ row "PM-XIP(8,4)" pm-xip
 row "rent or buy" rent-or-buy
 row "LRU at every SRAM size" stack
 row "PM-XIP at all 1025 thresholds of a window of 1024" thresholds
+
+"${PYTHON:-.venv/bin/python}" bench/paging.py

@@ -163,7 +163,7 @@ section! {
         "link.width" width: u64 = SIZE.within(1.0, 64.0),
             Fallback::By("link.type", &[
                 by_given("ddr", "8B", "a DIMM's 64 data bits"),
-                by_given("onenand", "2B", "KFG5616x1A: x16"),
+                by_given("onenand", "2B", "xip: reference 4, the specification of the x16 KFG5616x1A"),
             ]),
             "Bytes of a transfer of a DDR port, or of a OneNAND's bus.",
             when "link.type" is "ddr" | "onenand";

@@ -45,7 +45,7 @@ const NONE: u32 = u32::MAX;
 /// for prices under which the page is not in SRAM. The oldest page under each price is found by a hand that moves over
 /// each page at most once a request (as LIRS prunes its stack), so O(N) amortised, whatever the number of frames; a
 /// fault looks at the B buffers, and after a change of leader a victim is looked for among the frames. About 240
-/// instructions a request where LRU takes 20 and PM-XIP 65 (`examples/pages.rs`). State: 24 bytes a page, and 8 for
+/// instructions a request where LRU takes 20 and PM-XIP 53 (`examples/pages.rs`). State: 24 bytes a page, and 8 for
 /// each price.
 ///
 /// *When not to use it.* In short traces, of ten or thirty thousand requests: the first change of leader waits for a
