@@ -117,6 +117,7 @@ MISTAKES = [
     ["loops.pages.zst", "loops.pages.zst"],
     ["loops.pages.zst", "--policy", "lru,lur"],
     ["loops.pages.zst", "--policy", "pm-xip(0,4)"],
+    ["loops.pages.zst", "--policy", "pmxip(8,4)"],
     ["loops.pages.zst", "--policy", "lru,lru"],
     ["loops.pages.zst", "--sram", "4"],
     ["loops.pages.zst", "--sram", "1536B"],
