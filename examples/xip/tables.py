@@ -101,7 +101,9 @@ def _plot(table: pl.DataFrame) -> alt.FacetChart:
     )
     x = alt.X("sram_bytes:Q", title="SRAM (KiB)", scale=alt.Scale(type="log", base=2))
     scale = alt.Scale(type="log", base=2, domain=[0.05, 40], nice=False)
-    color = alt.Color("policy:N", title=None, sort=list(names.values()))
+    # Symbols as the lines have them, not as pale as the bands.
+    legend = alt.Legend(title=None, symbolOpacity=1)
+    color = alt.Color("policy:N", sort=list(names.values()), legend=legend)
     axis = alt.Axis(values=[0.125, 0.25, 0.5, 1, 2, 4, 8, 16, 32], format="~g")
     y = alt.Y("median:Q", title="time / LRU", scale=scale, axis=axis)
     base = alt.Chart().encode(x=x, color=color)

@@ -233,14 +233,23 @@ def _check_lists(traces: Sequence[TracePath], **lists: Sequence[str]) -> None:
 
 
 def named(traces: Sequence[TracePath]) -> list[tuple[str, str]]:
-    """Return a name for each trace, its file's up to the first dot where that tells them apart, and its path."""
-    paths = [os.fspath(trace) for trace in traces]
+    """Return a name for each trace, its file's up to the first dot where that tells them apart, and its path.
+
+    What is no file but the name of a trace that came with nandram, such as ``xip/djpeg-arm-O2``, is that trace.
+    """
+    paths = [_path(os.fspath(trace)) for trace in traces]
     short = [Path(path).name.split(".")[0] for path in paths]
     names = short if len({*short}) == len(short) else paths
     if len({*names}) < len(names):
         twice = next(name for name in names if names.count(name) > 1)
         raise UserError(f"traces: found `{twice}` {names.count(twice)} times, expected each once")
     return list(zip(names, paths, strict=True))
+
+
+def _path(trace: str) -> str:
+    from nandram.traces import bundled, path_of
+
+    return os.fspath(path_of(trace)) if not os.path.exists(trace) and trace in bundled() else trace
 
 
 def read_windows(windows: str | Sequence[int]) -> list[int]:

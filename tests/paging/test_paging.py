@@ -9,6 +9,7 @@ from syrupy.assertion import SnapshotAssertion
 
 import nandram
 from nandram.cli import main
+from nandram.traces import path_of
 from paging.traces import loops, write
 
 
@@ -90,6 +91,20 @@ def test_readings_and_first_requests(trace: Path) -> None:
     assert current["time_s"][0] == current["time_s"][1], "with a threshold of 0 and the current request it is LRU"
     first = nandram.paging(trace, requests=100, **one).frame()  # type: ignore[arg-type]
     assert first["requests"].to_list() == [100, 100]
+
+
+def test_a_trace_that_comes_with_nandram_has_a_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    named, given = (
+        nandram.paging(trace, policies=["lru"], sram=["4KiB"], bound_rounds=0, requests=1000).frame()
+        for trace in ("xip/fft-arm-O2", path_of("xip/fft-arm-O2"))
+    )
+    assert named.equals(given)
+    assert named["trace"].to_list() == ["fft-arm-O2"]
+    # A file of that name comes first.
+    (tmp_path / "xip").mkdir()
+    write(tmp_path / "xip" / "fft-arm-O2", loops(500))
+    assert nandram.paging("xip/fft-arm-O2", bound_rounds=0).frame()["requests"][0] == 500
 
 
 def test_tables_and_files(

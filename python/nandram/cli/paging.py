@@ -15,7 +15,13 @@ if TYPE_CHECKING:
 
 
 def paging(
-    traces: Annotated[list[Path], typer.Argument(metavar="TRACE", help="Page traces (nandram capture pages).")],
+    traces: Annotated[
+        list[Path],
+        typer.Argument(
+            metavar="TRACE",
+            help="Page traces (nandram capture pages), or names of those that come with nandram, as xip/djpeg-arm-O2.",
+        ),
+    ],
     policy: Annotated[
         str | None,
         typer.Option(
