@@ -22,6 +22,9 @@ def of(inside: dict[str, Any]) -> list[str]:
     if "paging" in inside:
         lines += _paging(inside["paging"])
         lines.append(f"energy of flash, bus and SRAM: {inside['energy_j']['total']:.4g} J")
+    elif "cpu" in inside:
+        lines += _programs(inside)
+        lines.append(f"energy of main memory: {inside['energy_j']['total']:.4g} J")
     else:
         lines += _flash(inside["ftl"])
         lines.append(f"energy of the flash: {inside['energy_j']['total']:.4g} J")
@@ -46,6 +49,24 @@ def _paging(paging: dict[str, Any]) -> list[str]:
         lines.append(f"without overlap it would have taken {duration(paging['in_turn_s'] * 1e9)}")
     if paging["uncorrectable"]:
         lines.append(f"flash: {count(paging['uncorrectable'], 'load')} uncorrectable")
+    return lines
+
+
+def _programs(inside: dict[str, Any]) -> list[str]:
+    cpu = inside["cpu"]
+    accesses = cpu["loads"] + cpu["stores"]
+    hits = ", ".join(f"{name} {100 * cpu[f'{name}_hits'] / max(accesses, 1):.1f} %" for name in ("l1", "l2", "llc"))
+    lines = [
+        f"{count(cpu['threads'], 'thread')}, {accesses:,} loads and stores: {hits}, "
+        f"{count(cpu['fills'], 'line')} of memory, {count(cpu['write_backs'], 'line')} back"
+    ]
+    linux = inside.get("linux")
+    if linux is not None:
+        lines.append(
+            f"{count(linux['major_faults'], 'fault')} of the drive ({duration(linux['access_ns']['mean'])}, of that "
+            f"the drive {duration(linux['hardware_ns']['mean'])}), {linux['minor_faults']:,} others, "
+            f"{count(linux['pages_read'], 'page')} read, {count(linux['pages_written'], 'page')} written"
+        )
     return lines
 
 
