@@ -116,4 +116,7 @@ row 8 "28 %" 0.321
 } >>BENCH.md
 bench/pages.sh >>BENCH.md
 bench/nvmm.sh >>BENCH.md
+# What is timed is of this machine, and wants it idle.
+.venv/bin/python bench/start.py >>BENCH.md
+.venv/bin/python bench/sweep.py >>BENCH.md
 cat BENCH.md

@@ -1,14 +1,15 @@
-"""What a sweep costs beside its runs, and what a second thread gains: 2,000 configurations. Prints lines for BENCH.md."""
+"""What a sweep costs beside its runs, and what a second process gains, as a section of BENCH.md."""
 
 import resource
 import sys
-import threading
 import time
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import nandram
 from nandram import _core
+from nandram.options import run_options
+from nandram.sweeping import declared
 
 FILE = """
 system = "{drive}"
@@ -33,39 +34,49 @@ depth = [1, 2, 4, 8, 16]
 DRIVE = Path(__file__).parents[1] / "tests" / "data" / "tiny.toml"
 
 
-def main() -> None:
-    """Sweep with one thread and with two."""
-    samples, requests = (int(each) for each in (sys.argv[1:] or ["2000", "20000"]))
-    whole, spent = _core.run, [0.0]
-    lock = threading.Lock()
-
-    def timed(*arguments: object) -> object:
-        started = time.perf_counter()
-        found = whole(*arguments)  # type: ignore[arg-type]
-        with lock:
-            spent[0] += time.perf_counter() - started
-        return found
-
-    walls = {}
-    with TemporaryDirectory() as folder:
-        file = Path(folder, "sweep.toml")
-        file.write_text(FILE.format(drive=DRIVE, samples=samples, requests=requests))
-        nandram.sweep(file, Path(folder, "warm"), jobs=1) if samples <= 50 else None
-        _core.run = timed
-        for jobs in (1, 2):
-            spent[0] = 0.0
-            before = resource.getrusage(resource.RUSAGE_SELF)
-            started = time.perf_counter()
-            nandram.sweep(file, Path(folder, str(jobs)), jobs=jobs)
-            walls[jobs] = time.perf_counter() - started
-            after = resource.getrusage(resource.RUSAGE_SELF)
-            cpu = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
-            beside = 100 * (walls[jobs] * jobs / spent[0] - 1)
-            print(
-                f"| {samples:,} | {jobs} | {walls[jobs]:.1f} | {cpu:.1f} | {spent[0]:.1f} | {beside:.1f} % |",
-                flush=True,
-            )
-    print(f"two threads: {walls[1] / walls[2]:.2f} x one")
+def spent() -> float:
+    """Return the processor seconds of this process, and of those that it has ended."""
+    usages = [resource.getrusage(whose) for whose in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
+    return sum(each.ru_utime + each.ru_stime for each in usages)
 
 
-main()
+def bare(file: Path, folder: Path) -> None:
+    """Make the runs of a sweep and nothing else."""
+    options = run_options(1, "none", False, False, "fill", None, None, None)
+    job = folder / "job.fio"
+    for work in declared.read(file).works(None):
+        job.write_text(work.job or "")
+        _core.run(work.system, work.changes, str(job), options, None)
+
+
+def main(samples: int, requests: int) -> None:
+    """Print the section."""
+    print("\n## A sweep\n")
+    print(
+        "Written by `make bench` (`bench/sweep.py`). Seconds; *runs alone* are the same calls of the simulator in a row."
+    )
+    print(f"{samples:,} configurations of a tiny drive, each of {requests:,} random reads.\n")
+    print("| | processor time | on the clock |\n| --- | ---: | ---: |")
+    found = {}
+    with TemporaryDirectory() as name:
+        folder = Path(name)
+        for size, file in ((4, folder / "warm.toml"), (samples, folder / "sweep.toml")):
+            file.write_text(FILE.format(drive=DRIVE, samples=size, requests=requests))
+        # What is imported, once.
+        nandram.sweep(folder / "warm.toml", folder / "warm", jobs=1)
+        makers = {
+            "runs alone": lambda: bare(folder / "sweep.toml", folder),
+            "a sweep, one process": lambda: nandram.sweep(folder / "sweep.toml", folder / "1", jobs=1),
+            "a sweep, two processes": lambda: nandram.sweep(folder / "sweep.toml", folder / "2", jobs=2),
+        }
+        for name, make in makers.items():
+            before, started = spent(), time.perf_counter()
+            make()
+            found[name] = (spent() - before, time.perf_counter() - started)
+            print(f"| {name} | {found[name][0]:.2f} | {found[name][1]:.2f} |", flush=True)
+    alone, one, two = found.values()
+    beside, faster = 100 * (one[0] / alone[0] - 1), one[1] / two[1]
+    print(f"\nBeside the runs: {beside:.1f} %. Two processes: {faster:.2f} times as fast as one.")
+
+
+main(*(int(each) for each in sys.argv[1:] or ["2000", "60000"]))

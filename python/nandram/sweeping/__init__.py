@@ -2,7 +2,7 @@
 
 declared.py  the file: what is varied, what is run        space.py    which configurations that gives
 work.py      one run, here or on a worker                 store.py    the folder of results; what is made is kept
-local.py     threads of this machine                      cluster.py  Dask: elsewhere
+local.py     processes of this machine, each a worker.py  cluster.py  Dask: elsewhere
 result.py    frames, Pareto fronts, sensitivity           sweep.py    all of it
 """
 

@@ -4,7 +4,6 @@ import hashlib
 import json
 import threading
 import time
-from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -14,7 +13,6 @@ from typing import Any
 from nandram.errors import UserError
 
 Row = dict[str, Any]
-GoOn = Callable[[], bool]
 _LOCK = threading.Lock()
 _THREAD = threading.local()
 
@@ -46,7 +44,7 @@ def program() -> str:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
-def run(work: Work, measures: dict[str, str], go_on: GoOn | None = None) -> Row:
+def run(work: Work, measures: dict[str, str]) -> Row:
     """Make a run; return its row: ``key``, ``run_s``, and the measures, None where there is none of it.
 
     Raises `UserError` if the system or the workload is refused.
@@ -56,14 +54,13 @@ def run(work: Work, measures: dict[str, str], go_on: GoOn | None = None) -> Row:
 
     options = {"payload": "none", "wrap": False, "precondition": None, "replay": None, "warm_up": None, **work.options}
     given = run_options(timeline=False, cache=work.cache, **options)
-    progress = None if go_on is None else lambda _fraction, _simulated_s, _done: go_on()
     started = time.perf_counter()
     path = work.trace
     if path is None:
         assert work.job is not None
         path = _job_file(work.job)
     try:
-        found = _core.run(work.system, work.changes, path, given, progress)
+        found = _core.run(work.system, work.changes, path, given, None)
     except UserError as error:
         place = ", ".join(f"{axis}={value}" for axis, value in work.place.items())
         name = Path(path).name if work.job is None else "job.fio"
