@@ -47,7 +47,8 @@ test-python: build
 loom:
 	RUSTFLAGS="--cfg loom" CARGO_TARGET_DIR="$(CARGO_TARGET_DIR)/loom" cargo test --package shared_buffer --test loom --quiet
 
-# What asks the kernel by io_uring and ioctl, with every access to memory checked.
+# What asks the kernel by io_uring and ioctl, and what indexes without a check where builds are optimised: with every access to
+# memory checked.
 VALGRIND := --config 'target."cfg(unix)".runner = ["valgrind", "--quiet", "--error-exitcode=9"]'
 
 # Installs what the remaining tests need (as root, on Debian), and runs them.
@@ -56,6 +57,8 @@ test-system: build loom
 	apt-get install -y -qq strace valgrind qemu-user gcc gcc-arm-linux-gnueabi libc6-dev e2fsprogs mount util-linux \
 		chromium chromium-driver
 	$(BIN)/python -m pytest -m system
+	CARGO_PROFILE_RELEASE_LTO=off HISTORIES=50 cargo test --release --package sim --package ftl --lib --test histories --quiet $(VALGRIND)
+	CARGO_PROFILE_RELEASE_LTO=off HISTORIES=50 cargo test --release --package machine --test power_cuts --quiet $(VALGRIND)
 	cargo test --package probe --lib --test block --quiet $(VALGRIND) -- block::engine requests:: files::
 	cargo test --package memory --lib --test files --quiet $(VALGRIND) -- disk:: without_io_uring what_was_synced areas_are
 	if [ -w /dev/loop-control ]; then cargo test --package probe --test loop_device --quiet $(VALGRIND) -- --ignored; \
