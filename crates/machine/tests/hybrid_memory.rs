@@ -221,6 +221,8 @@ fn the_same_seed_gives_the_same_times() {
         let mut memory = MainMemory::Hybrid(Box::new(made(&config, seed)));
         let mut rng = Streams::new(seed).stream("test");
         let end = play(&mut memory, &mut rng, 3000, 20_000, 30, 16);
+        let MainMemory::Hybrid(hybrid) = &memory else { unreachable!("it is one") };
+        assert!(hybrid.wear().programs >= hybrid.wear().host_programs && hybrid.wear().host_programs > 0);
         (end, memory.energy(end))
     };
     assert_eq!(run(9), run(9));

@@ -28,7 +28,7 @@ impl EnergyByMemory {
 /// How far the flash is worn.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Wear {
-    /// Flash pages programmed, for any reason.
+    /// Flash pages programmed since time began, for any reason.
     pub programs: u64,
     /// Flash pages that were written for the host.
     pub host_programs: u64,
@@ -109,7 +109,8 @@ impl HybridMemory {
     /// How far its flash is worn.
     pub fn wear(&self) -> Wear {
         let stats = self.nvmm.stats();
-        Wear { programs: stats.programs.iter().sum(), host_programs: stats.programs[0], pages: stats.capacity }
+        let programs = stats.programs.iter().sum::<u64>() - self.programs_before;
+        Wear { programs, host_programs: stats.programs[0], pages: stats.capacity }
     }
 }
 

@@ -99,6 +99,8 @@ pub struct HybridMemory {
     /// The first request to the page table that was refused.
     fault: Option<nvmm::Error>,
     table_dram: energy::TableDram,
+    /// Flash pages programmed before time began.
+    programs_before: u64,
     config: HybridConfig,
 }
 
@@ -139,6 +141,7 @@ impl HybridMemory {
             dram_at: Time::MAX,
             dram_done: Vec::new(),
             table_dram: energy::TableDram::new(&config)?,
+            programs_before: 0,
             nvmm,
             flash: nvmm::Actions::default(),
             flow: Flow::new(config.cache.fetches, &config.nvmm),
@@ -149,6 +152,7 @@ impl HybridMemory {
             config,
         };
         memory.set_up();
+        memory.programs_before = memory.nvmm.stats().programs.iter().sum();
         Ok(memory)
     }
 
