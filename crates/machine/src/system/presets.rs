@@ -32,6 +32,7 @@ const FILES: &[(&str, &str)] = files![
     "hmb-f",
     "onenand-xip",
     "dram-only",
+    "dram-ssd",
     "nvmm",
     "nvmm-slc",
     "nvmm-slc2",
@@ -41,7 +42,6 @@ const FILES: &[(&str, &str)] = files![
     "nvmm-pcm-optimistic",
     "cxl-ssd",
     "hbf",
-    "dram-ssd",
 ];
 
 static TITLES: LazyLock<Vec<(&'static str, String)>> = LazyLock::new(|| {
