@@ -29,6 +29,7 @@ fn the_presets_are_listed_with_their_titles() {
     hmb-f                 Eight-channel NVMe MLC drive with DRAM, 512 GB (SSD-F of the hmb paper)
     onenand-xip           OneNAND with two buffers that code is paged from or executed in (Joo et al., 2006)
     dram-only             All-DRAM: 8 MB LLC, 1 TB of DDR3 on four channels
+    dram-ssd              DRAM + SSD: 32 GB of DDR3, 1 TB MLC drive on PCIe 3.0 x16, Linux-like kernel
     nvmm                  NVMM: 1 TB of MLC flash as main memory behind a 32 GB DRAM cache, journaled (Jacob et al.)
     nvmm-slc              NVMM of SLC flash: 25 us to read
     nvmm-slc2             NVMM of SLC flash that is read 2 times as fast
@@ -38,7 +39,6 @@ fn the_presets_are_listed_with_their_titles() {
     nvmm-pcm-optimistic   NVMM of phase-change memory, optimistic: 50 ns to read
     cxl-ssd               CXL-SSD: 1 TB of TLC on CXL.mem behind a 16 GB DRAM cache
     hbf                   High-Bandwidth Flash: 512 GB of fast SLC on an HBM-like link behind 16 GB of DRAM
-    dram-ssd              DRAM + SSD: 32 GB of DDR3, 1 TB MLC drive on PCIe 3.0 x16, Linux-like kernel
     ");
 }
 
@@ -135,6 +135,7 @@ fn content_hashes_are_pinned() {
     hmb-f                 c8e26967d39b4d1af25f238660e6652197aaad03487b63726b8e871f47194b8a
     onenand-xip           1065a90ae0a3765b7f63af656321d462b3fdd2b523e67adbd847fd2be69e7121
     dram-only             956669640ebc20954e60f1884394e06e00a5601547b064d2ed930997650d4001
+    dram-ssd              60f8ce67d3149062bef4629c5ff07cefa52e2bdab412e3403e14c389efd3c42b
     nvmm                  85620537d5c368127d3dcc79f8a2f49eda22d6725dd03b99005498f17cf7f912
     nvmm-slc              39c51cef5eeeb346300449d49cbfb26550f65db181a9ab21337e135c49e4351e
     nvmm-slc2             ff0a504c6604c909e5ba0db3f2eafee376c6dd52425ea32d23c0a85d56da8f49
@@ -144,7 +145,6 @@ fn content_hashes_are_pinned() {
     nvmm-pcm-optimistic   a6dcb8fa6f47efad1efc5540011a486b7a8c0d981c4382953ac79b37ef78cada
     cxl-ssd               cc5c57658d676014acad59eebbb08664f4ae8f07225fa986f1a81ee30d864387
     hbf                   0ace845abb90ffbef6a4fa552e4cd12694581164710fab7a9d704369766c786b
-    dram-ssd              60f8ce67d3149062bef4629c5ff07cefa52e2bdab412e3403e14c389efd3c42b
     ");
 }
 
