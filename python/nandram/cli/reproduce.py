@@ -129,7 +129,7 @@ def _table(console: "Console", paper: str, rows: "list[Row]") -> None:
         table.add_column(title, justify="right" if justify == "right" else "left", no_wrap=True)
     table.add_column("deviation", justify="right", no_wrap=True)
     table.add_column("verdict", no_wrap=True)
-    table.add_column("rests on", no_wrap=True)
+    table.add_column("rests on", overflow="fold")
     for row in rows:
         holds = row.unit == "holds"
         table.add_row(
