@@ -227,7 +227,7 @@ fn window(config: &CpuConfig, steps: &[Step], latency: u64) -> u64 {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 64, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: 256, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
     fn caches_are_lists(seed in 0u64..1 << 32, lines in 16u64..1024, latency in 1u64..200) {
@@ -250,14 +250,26 @@ proptest! {
     fn the_window_is_one_instruction_by_instruction(
         seed in 0u64..1 << 32, lines in 16u64..1024, latency in 1u64..200, length in 1usize..400,
     ) {
-        let mut rng = Streams::new(seed).stream("window");
-        let steps: Vec<Step> = (0..length).map(|_| draw(&mut rng, lines, true)).collect();
-        let config = config();
-        let expected = window(&config, &steps, latency * 1000);
-        let mut cpu = Cpu::new(config);
-        run(&mut cpu, &mut Bare, Listed(vec![steps]), Time::from_ns(latency));
-        prop_assert_eq!(cpu.thread_stats()[0].end.ps(), expected);
+        let (end, expected) = ends(seed, lines, latency, length);
+        prop_assert_eq!(end, expected);
     }
+}
+
+/// When drawn steps end, by the processor and by the window instruction by instruction; latency in nanoseconds.
+fn ends(seed: u64, lines: u64, latency: u64, length: usize) -> (u64, u64) {
+    let mut rng = Streams::new(seed).stream("window");
+    let steps: Vec<Step> = (0..length).map(|_| draw(&mut rng, lines, true)).collect();
+    let config = config();
+    let expected = window(&config, &steps, latency * 1000);
+    let mut cpu = Cpu::new(config);
+    run(&mut cpu, &mut Bare, Listed(vec![steps]), Time::from_ns(latency));
+    (cpu.thread_stats()[0].end.ps(), expected)
+}
+
+#[test]
+fn a_line_that_comes_between_dispatch_and_look_up_is_waited_for() {
+    let (end, expected) = ends(1_403_536_715, 208, 8, 35);
+    assert_eq!((end, expected), (237_500, 237_500));
 }
 
 fn step(instructions: u32, act: Act, line: u64) -> Step {

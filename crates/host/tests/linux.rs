@@ -104,7 +104,7 @@ impl Bench {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 24, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: 24, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
     fn everyone_goes_on_and_no_frame_has_two_pages(seed in 0u64..1 << 32, threads in 1u16..9) {

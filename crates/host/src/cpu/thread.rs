@@ -122,6 +122,11 @@ pub(super) struct Thread {
     /// When the last of them that left had its line, and all before it theirs.
     stored: u64,
     misses: u32,
+    /// Lines that came later than the last dispatch, and when. An access is looked up when the one before it has asked the
+    /// last cache, so caches can have a line by then that was not there when the access was dispatched.
+    came: Vec<(u64, u64)>,
+    /// The latest of them.
+    last_came: u64,
     translations: [Translation; TRANSLATIONS],
     l1: Cache,
     l2: Cache,
@@ -150,6 +155,8 @@ impl Thread {
             store_number: 0,
             stored: 0,
             misses: 0,
+            came: Vec::with_capacity(2 * config.misses as usize),
+            last_came: 0,
             translations: [NO_TRANSLATION; TRANSLATIONS],
             l1: Cache::new(&config.l1),
             l2: Cache::new(&config.l2),
@@ -213,6 +220,9 @@ impl Thread {
         self.l1.arrived(line, fill);
         self.l2.arrived(line, fill);
         self.misses -= 1;
+        self.came.retain(|(_, came)| *came > self.clock);
+        self.came.push((line, at.ps()));
+        self.last_came = self.last_came.max(at.ps());
         for load in self.window.iter_mut().filter(|load| load.fill == fill) {
             (load.fill, load.at) = (KNOWN, load.at.max(at.ps()));
         }
@@ -346,6 +356,9 @@ impl Thread {
             if self.l1.touch(line, store) == Look::Hit {
                 self.stats.l1_hits += 1;
                 self.dispatched(&access);
+                if access.clock < self.last_came {
+                    self.await_line(&access, access.clock);
+                }
                 continue;
             }
             if let Some(at) = self.look_further(access, shared, out) {
@@ -403,6 +416,7 @@ impl Thread {
         self.dispatched(&access);
         match fill {
             Some(fill) => self.await_fill(&access, fill, access.clock + self.to_l2),
+            None if access.clock < self.last_came => self.await_line(&access, access.clock + self.to_l2),
             None => self.await_cache(&access, access.clock + self.to_l2),
         }
         None
@@ -463,6 +477,21 @@ impl Thread {
             self.stores.push_back(Missing { number: self.store_number - 1, fill, at: 0 });
         } else {
             self.window.push_back(Outstanding { index: access.index, fill, at: least });
+        }
+    }
+
+    /// A thread's own cache has the line: an access is done at `least`, or when the line came if that was later.
+    #[cold]
+    fn await_line(&mut self, access: &Access, least: u64) {
+        let came = self.came.iter().rev().find(|(line, _)| *line == access.line).map_or(0, |(_, at)| *at);
+        if came <= access.clock {
+            if least > access.clock {
+                self.await_cache(access, least);
+            }
+        } else if access.store {
+            self.stores.push_back(Missing { number: self.store_number - 1, fill: KNOWN, at: came });
+        } else {
+            self.window.push_back(Outstanding { index: access.index, fill: KNOWN, at: came.max(least) });
         }
     }
 
