@@ -53,6 +53,17 @@ pub trait Device {
     fn wait(&mut self) -> io::Result<Ended>;
     /// Whether anything is under way.
     fn is_busy(&self) -> bool;
+    /// Registers whoever opened this as a reader beside the writer, under `generation` and no other, until this is dropped.
+    ///
+    /// # Errors
+    /// If the system refuses.
+    fn register(&mut self, _generation: u64) -> io::Result<()> {
+        Ok(())
+    }
+    /// The first generation, of the `count` (0: all) from `from` on, under which readers beside are registered.
+    fn reader(&mut self, _from: u64, _count: u64) -> Option<u64> {
+        None
+    }
     /// A range holds nothing any more. What it reads as then does not matter; that it cannot be given back neither.
     fn release(&mut self, offset: u64, bytes: u64);
 }

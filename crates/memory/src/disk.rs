@@ -17,6 +17,9 @@ const QUEUED: usize = 1024;
 /// Most requests in a transfer.
 const TOGETHER: usize = 64;
 
+/// Marks of readers are from here on, where no file has bytes: generation by generation.
+const READERS: u64 = 1 << 62;
+
 /// Requests that lie one after the other, as one transfer.
 #[derive(Debug)]
 struct Group {
@@ -44,7 +47,7 @@ pub struct Disk {
 }
 
 impl Disk {
-    /// Over `file`, which is open for reading and writing. `queues`: io_uring may be used.
+    /// Over `file`, which is open for reading and, unless nothing is written, writing. `queues`: io_uring may be used.
     pub fn new(file: File, queues: bool) -> Disk {
         let is_drive = file.metadata().is_ok_and(|metadata| metadata.file_type().is_block_device());
         let ring = if queues { Ring::new(DEPTH).ok() } else { None };
@@ -179,6 +182,16 @@ impl Device for Disk {
         !self.ended.is_empty() || !self.queued.is_empty() || under_way
     }
 
+    fn register(&mut self, generation: u64) -> io::Result<()> {
+        direct::unmark(&self.file)?;
+        direct::mark(&self.file, READERS + generation)
+    }
+
+    fn reader(&mut self, from: u64, count: u64) -> Option<u64> {
+        // Where that cannot be asked nobody can register.
+        direct::marked(&self.file, READERS + from, count).ok().flatten().map(|at| at - READERS)
+    }
+
     fn release(&mut self, offset: u64, bytes: u64) {
         // Space that cannot be given back stays taken, and is used again.
         drop(match self.is_drive {
@@ -198,8 +211,9 @@ impl Drop for Disk {
             unsafe { ManuallyDrop::drop(&mut self.lent) };
         }
         if self.opener == std::process::id() {
-            // A child made by `fork` has the same open file, and would keep its lock. If it cannot be given back it ends with the file.
+            // A child made by `fork` has the same open file, and would keep its lock and mark. What cannot be given back ends with the file.
             let _ = rustix::fs::flock(&self.file, rustix::fs::FlockOperation::Unlock);
+            let _ = direct::unmark(&self.file);
         }
     }
 }

@@ -1,6 +1,6 @@
 //! The controller and its medium: performs what it asks for, moves what it moves, until a request is answered.
 
-use media::{Action, Tag};
+use media::{Action, BlockAddr, Tag};
 use nvmm::{Actions, Answer, Application, Content, Input, Move, Nvmm, Request};
 use sim::Time;
 
@@ -90,6 +90,7 @@ impl<D: Device> Engine<D> {
         let content = finished.content.as_deref().unwrap_or(&[]);
         let content = &content[..content.len().min(self.storage.shape.segment_bytes as usize)];
         let input = Input::Done { id: finished.id, status: finished.status, content };
+        self.nvmm.watch(self.storage.watched);
         self.nvmm.handle(Time::ZERO, input, &mut self.out);
         self.perform(content, frames);
         self.storage.give_back(finished);
@@ -105,16 +106,36 @@ impl<D: Device> Engine<D> {
         Ok(())
     }
 
-    /// Gives back the space of blocks that hold nothing any more.
-    pub(crate) fn release(&mut self) {
-        while let Some(block) = self.nvmm.released() {
-            self.storage.release(block);
+    /// Gives back the space of blocks that hold nothing any more, of `most` at most: the others wait for the next time, or are used
+    /// again before.
+    pub(crate) fn release(&mut self, most: usize) {
+        for block in std::iter::from_fn(|| self.nvmm.released()).take(most) {
+            self.storage.release(block, 1);
         }
+    }
+
+    /// Gives back the space of all blocks of data that hold nothing, from before it was opened too.
+    pub(crate) fn release_all(&mut self) {
+        self.release(usize::MAX);
+        let mut run: Option<(BlockAddr, u32)> = None;
+        for block in self.nvmm.free_blocks() {
+            run = match run {
+                Some((first, count)) if first.block + count == block.block => Some((first, count + 1)),
+                before => {
+                    before.into_iter().for_each(|(first, count)| self.storage.release(first, count));
+                    Some((block, 1))
+                }
+            };
+        }
+        run.into_iter().for_each(|(first, count)| self.storage.release(first, count));
     }
 
     /// Moves, then actions; `content` is what was just read.
     fn perform(&mut self, content: &[u8], frames: &mut Frames) {
         let Engine { nvmm, storage, out, asked, buffers, .. } = self;
+        if nvmm.revoked() {
+            storage.revoke();
+        }
         let place = |asked: &[Asked], tag: Tag, segment: u32| asked[tag.0 as usize].places[segment as usize];
         for moved in out.moves.drain(..) {
             match moved {

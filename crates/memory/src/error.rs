@@ -165,6 +165,14 @@ pub enum Error {
         /// What failed.
         why: String,
     },
+    /// A reader beside the writer, whose state the writer had to give up for want of room.
+    #[error(
+        "{path}: what is read was overwritten, for the writer had no other room: open it again, or give the memory more space"
+    )]
+    Stale {
+        /// The file.
+        path: String,
+    },
     /// A child process got it by `fork`.
     #[error("{path}: the memory was opened by process {opener}, and is not this one's: open it after the fork")]
     Forked {

@@ -3,12 +3,13 @@
 //! ```text
 //! 0       superblock, and a copy at 4 KiB
 //! 8 KiB   record of the newest commit, by turns with one at 12 KiB
+//! 16 KiB  mark: the generation of readers beside the writer, who lose what they read when it grows
 //! 64 KiB  checksums: a row a block
 //! ...     blocks, each of pages; behind them the second copies of those that hold the controller's own state
 //! ```
 //!
 //! All numbers are little-endian. Superblock: magic, format, the words of [`Shape`], a checksum of what is before it. Record: magic,
-//! root, group, checksum. What lies in the blocks is the controller's own affair ([`nvmm`]).
+//! root, group, checksum. Mark: magic, generation, checksum; zeros are generation 0. What lies in the blocks is the controller's own affair ([`nvmm`]).
 
 use media::Geometry;
 use nvmm::{Config, Controller, Order, Policy};
@@ -22,9 +23,12 @@ pub(crate) const FORMAT: u32 = 1;
 pub(crate) const UNIT: u64 = 4096;
 /// Where the records are, by turns.
 pub(crate) const RECORDS: [u64; 2] = [2 * UNIT, 3 * UNIT];
+/// Where the mark is.
+pub(crate) const MARK: u64 = 4 * UNIT;
 const SUMS: u64 = 64 << 10;
 const MAGIC: &[u8; 8] = b"nandram\x01";
 const RECORD: &[u8; 8] = b"nandramC";
+const READERS: &[u8; 8] = b"nandramR";
 
 /// What a memory was made with, and what never changes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -227,6 +231,22 @@ pub(crate) fn parse_record(bytes: &[u8]) -> Option<(u64, u64)> {
     whole.then(|| (word(8), word(16)))
 }
 
+/// The mark of a generation of readers.
+pub(crate) fn mark(generation: u64, into: &mut [u8]) {
+    let mut bytes = READERS.to_vec();
+    bytes.extend_from_slice(&generation.to_le_bytes());
+    seal(bytes, into);
+}
+
+/// The generation that a mark says; none: it is damaged.
+pub(crate) fn parse_mark(bytes: &[u8]) -> Option<u64> {
+    if bytes.iter().all(|byte| *byte == 0) {
+        return Some(0);
+    }
+    let whole = bytes.get(..8) == Some(READERS) && is_sealed(bytes, 16);
+    whole.then(|| u64::from_le_bytes(bytes[8..16].try_into().expect("8 bytes")))
+}
+
 /// Puts `bytes`, their checksum and zeros `into` a unit.
 fn seal(mut bytes: Vec<u8>, into: &mut [u8]) {
     let sum = xxh3_64(&bytes);
@@ -259,6 +279,13 @@ mod tests {
         for bit in 0..8 * 32 {
             bytes[bit / 8] ^= 1 << (bit % 8);
             assert_eq!(parse_record(&bytes), None, "bit {bit}");
+            bytes[bit / 8] ^= 1 << (bit % 8);
+        }
+        mark(7, &mut bytes);
+        assert_eq!((parse_mark(&bytes), parse_mark(&[0; UNIT as usize])), (Some(7), Some(0)));
+        for bit in 0..8 * 24 {
+            bytes[bit / 8] ^= 1 << (bit % 8);
+            assert_eq!(parse_mark(&bytes), None, "bit {bit}");
             bytes[bit / 8] ^= 1 << (bit % 8);
         }
     }

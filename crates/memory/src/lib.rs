@@ -26,6 +26,7 @@
 
 mod cache;
 mod catalog;
+mod copy;
 pub mod device;
 mod disk;
 mod engine;
@@ -35,16 +36,20 @@ mod layout;
 mod memory;
 mod names;
 mod open;
+mod overlay;
 mod pages;
+mod reader;
 mod storage;
 mod sums;
 
+pub use copy::backup;
 pub use disk::Disk;
 pub use error::Error;
 pub use layout::{Info, Shape};
 pub use memory::{Memory, Stats};
 pub use nvmm::{Permissions, Token};
 pub use open::{Options, shape_of};
+pub use reader::Reader;
 
 /// Bytes of a page, which is allocated and has permissions.
 pub const PAGE_BYTES: u64 = 64 << 10;

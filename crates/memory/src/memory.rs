@@ -12,6 +12,9 @@ use crate::frames::{Frames, Key};
 use crate::layout::Shape;
 use crate::{Disk, Plant};
 
+/// Most blocks whose space a sync gives back.
+const RELEASED: usize = 32;
+
 /// What a memory has done since it was opened, and how it is.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Stats {
@@ -229,7 +232,7 @@ impl<D: Device> Memory<D> {
         match self.ask(Request::Sync, catalog::PAGE)? {
             Answer::Token(given) => {
                 assert_eq!(given, token);
-                self.engine.release();
+                self.engine.release(RELEASED);
                 Ok(given)
             }
             other => panic!("{other:?} is no answer to a sync"),
@@ -281,7 +284,7 @@ impl<D: Device> Memory<D> {
         // Any request sets it going.
         self.ask(Request::Read { address: self.page_address(catalog::PAGE), segments: 1 }, catalog::PAGE)?;
         self.engine.drain(&mut self.frames).map_err(|stop| self.stopped(stop))?;
-        self.engine.release();
+        self.engine.release_all();
         Ok(())
     }
 
@@ -293,6 +296,7 @@ impl<D: Device> Memory<D> {
         self.enter()?;
         self.finish()?;
         self.engine.drain(&mut self.frames).map_err(|stop| self.stopped(stop))?;
+        self.engine.release(usize::MAX);
         self.engine.storage.settle().map_err(|stop| self.stopped(stop))
     }
 

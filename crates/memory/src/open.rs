@@ -14,7 +14,7 @@ use rustix::fs::{FlockOperation, OFlags, flock};
 
 use crate::device::{Device, Op, Request};
 use crate::engine::Engine;
-use crate::layout::{FORMAT, RECORDS, Shape, Superblock, UNIT, parse_record};
+use crate::layout::{FORMAT, MARK, RECORDS, Shape, Superblock, UNIT, mark, parse_mark, parse_record};
 use crate::storage::{Stop, Storage};
 use crate::{Disk, Error, Memory, PAGE_BYTES, Plant};
 
@@ -41,13 +41,13 @@ impl Default for Options {
 /// Least DRAM for the cache: sixteen pages.
 pub(crate) const DRAM_MIN: u64 = 16 * PAGE_BYTES;
 
-fn io_error(path: &str, what: &'static str) -> impl FnOnce(io::Error) -> Error {
+pub(crate) fn io_error(path: &str, what: &'static str) -> impl FnOnce(io::Error) -> Error {
     let path = path.to_owned();
     move |source| Error::Io { path, what, source }
 }
 
 /// Opens `path`, past the page cache if the file system lets it.
-fn open_file(path: &Path, new: bool, write: bool) -> io::Result<File> {
+pub(crate) fn open_file(path: &Path, new: bool, write: bool) -> io::Result<File> {
     let options = |direct: bool| {
         let flags = if direct { OFlags::DIRECT } else { OFlags::empty() };
         let mut options = OpenOptions::new();
@@ -81,7 +81,7 @@ fn lock(file: &File, path: &str) -> Result<(), Error> {
 }
 
 /// What the file says it is.
-fn read_shape(file: &File, path: &str) -> Result<Shape, Error> {
+pub(crate) fn read_shape(file: &File, path: &str) -> Result<Shape, Error> {
     let mut bytes = Aligned::new(UNIT as usize);
     let mut worst = "not there";
     for copy in [0, UNIT] {
@@ -102,11 +102,11 @@ fn read_shape(file: &File, path: &str) -> Result<Shape, Error> {
     Err(Error::NotMemory { path: path.to_owned(), found: worst })
 }
 
-fn length(file: &mut File) -> io::Result<u64> {
+pub(crate) fn length(file: &mut File) -> io::Result<u64> {
     file.seek(SeekFrom::End(0))
 }
 
-fn check_dram(dram: u64) -> Result<(), Error> {
+pub(crate) fn check_dram(dram: u64) -> Result<(), Error> {
     match dram < DRAM_MIN {
         true => Err(Error::Option(format!("dram is {dram} bytes, expected at least {DRAM_MIN}"))),
         false => Ok(()),
@@ -217,22 +217,14 @@ impl<D: Device> Memory<D> {
     pub fn open_planted(device: D, shape: Shape, dram: u64, path: &str, plant: Plant) -> Result<Memory<D>, Error> {
         let mut storage = Storage::new(device, shape);
         storage.plant = plant;
-        let mut newest = (0, 0);
-        for at in RECORDS {
-            if let Ok(bytes) = storage.get(at) {
-                newest = newest.max(parse_record(&bytes).unwrap_or((0, 0)));
-            }
-        }
+        let newest = storage.newest_record();
+        storage.begin_generation().map_err(|stop| stopped(stop, path))?;
         let opening = Opening::new(&mut storage);
         let opened = Nvmm::open(shape.config(), &opening);
         let why = storage.complaint.clone();
         let (nvmm, _) = opened.map_err(|error| damaged(path, &error, &why))?;
         if nvmm.committed() < newest {
-            let ((root, group), (last_root, last)) = (nvmm.committed(), newest);
-            let what = format!(
-                "the newest commit that can be read is {group} after root {root}, and {last} after root {last_root} was durable ({why})"
-            );
-            return Err(Error::Damaged { path: path.to_owned(), what });
+            return Err(lost(path, nvmm.committed(), newest, &why));
         }
         let mut memory = Memory::new(Engine::new(nvmm, storage), dram, path);
         memory.begin(false)?;
@@ -240,7 +232,15 @@ impl<D: Device> Memory<D> {
     }
 }
 
-fn damaged(path: &str, error: &OpenError, why: &str) -> Error {
+/// That what was durable cannot be read.
+pub(crate) fn lost(path: &str, (root, group): (u64, u64), (last_root, last): (u64, u64), why: &str) -> Error {
+    let what = format!(
+        "the newest commit that can be read is {group} after root {root}, and {last} after root {last_root} was durable ({why})"
+    );
+    Error::Damaged { path: path.to_owned(), what }
+}
+
+pub(crate) fn damaged(path: &str, error: &OpenError, why: &str) -> Error {
     let why = if why.is_empty() { String::new() } else { format!(" ({why})") };
     Error::Damaged { path: path.to_owned(), what: format!("{error}{why}") }
 }
@@ -255,10 +255,10 @@ pub(crate) fn stopped(stop: Stop, path: &str) -> Error {
 }
 
 /// The medium while a memory is opened: one read after the other.
-struct Opening<'a, D>(RefCell<&'a mut Storage<D>>, Geometry);
+pub(crate) struct Opening<'a, D>(RefCell<&'a mut Storage<D>>, Geometry);
 
 impl<D: Device> Opening<'_, D> {
-    fn new(storage: &mut Storage<D>) -> Opening<'_, D> {
+    pub fn new(storage: &mut Storage<D>) -> Opening<'_, D> {
         let geometry = storage.shape.config().geometry;
         Opening(RefCell::new(storage), geometry)
     }
@@ -289,9 +289,33 @@ impl<D: Device> Medium for Opening<'_, D> {
 }
 
 impl<D: Device> Storage<D> {
+    /// The newest commit of which a record says that it is durable.
+    pub(crate) fn newest_record(&mut self) -> (u64, u64) {
+        let records = RECORDS.map(|at| self.get(at).ok().and_then(|bytes| parse_record(&bytes)).unwrap_or((0, 0)));
+        records[0].max(records[1])
+    }
+
+    /// The generation of readers, as the file says; none: it is damaged.
+    pub(crate) fn read_mark(&mut self) -> io::Result<Option<u64>> {
+        self.get(MARK).map(|bytes| parse_mark(&bytes))
+    }
+
+    /// Whoever reads what was left lose it, for what is free may be written now: theirs is an older generation.
+    fn begin_generation(&mut self) -> Result<(), Stop> {
+        let (mut known, mut after) = (self.read_mark().ok().flatten(), 0);
+        while let Some(reader) = self.device_mut().reader(after, 0) {
+            (after, known) = (reader + 1, known.filter(|known| *known > reader));
+        }
+        self.generation = known.unwrap_or(after);
+        if known.is_none() {
+            self.put(MARK, |into| mark(after, into))?;
+        }
+        Ok(())
+    }
+
     /// Reads a unit at once.
     fn get(&mut self, offset: u64) -> io::Result<Aligned> {
-        self.alone(Op::Read, offset, Aligned::new(UNIT as usize))
+        self.alone(Op::Read, offset, UNIT as usize, Aligned::new(UNIT as usize))
     }
 
     /// Writes a unit at once.
@@ -299,16 +323,16 @@ impl<D: Device> Storage<D> {
         let mut buffer = Aligned::new(UNIT as usize);
         fill(&mut buffer);
         let full = io::ErrorKind::StorageFull;
-        self.alone(Op::Write, offset, buffer).map(|_| ()).map_err(|error| match error.kind() {
+        self.alone(Op::Write, offset, UNIT as usize, buffer).map(|_| ()).map_err(|error| match error.kind() {
             kind if kind == full => Stop::Full(error),
-            _ => Stop::Broken(format!("the superblock could not be written: {error}")),
+            _ => Stop::Broken(format!("its first pages could not be written: {error}")),
         })
     }
 
-    fn alone(&mut self, op: Op, offset: u64, buffer: Aligned) -> io::Result<Aligned> {
+    pub(crate) fn alone(&mut self, op: Op, offset: u64, bytes: usize, buffer: Aligned) -> io::Result<Aligned> {
         let device = self.device_mut();
         assert!(!device.is_busy());
-        device.start(Request { op, offset, bytes: UNIT as usize, buffer, user: 0 });
+        device.start(Request { op, offset, bytes, buffer, user: 0 });
         let ended = device.wait()?;
         ended.result.map(|()| ended.request.buffer)
     }

@@ -8,7 +8,7 @@ use media::{BlockAddr, OpId, PageAddr, Status};
 use crate::Plant;
 use crate::device::{Device, Ended, Op, Request};
 use crate::disk::Pool;
-use crate::layout::{RECORDS, Shape, UNIT, record};
+use crate::layout::{MARK, RECORDS, Shape, UNIT, mark, record};
 use crate::sums::{Sums, sum};
 
 /// What a request of the device is for.
@@ -19,6 +19,7 @@ enum Flight {
     Program { id: OpId, twice: bool },
     LoadRow { block: u32 },
     WriteRow,
+    Mark,
     Flush { id: OpId },
     Record { slot: usize },
 }
@@ -64,6 +65,12 @@ pub struct Storage<D> {
     full: Option<io::Error>,
     records: [bool; 2],
     next_record: usize,
+    /// Of readers beside.
+    pub(crate) generation: u64,
+    /// The next barrier begins another.
+    revoke: bool,
+    /// Somebody read beside when something was last flushed.
+    pub(crate) watched: bool,
     broken: Option<String>,
     /// Why pages could not be read, newest last.
     pub(crate) complaint: String,
@@ -94,6 +101,9 @@ impl<D: Device> Storage<D> {
             full: None,
             records: [false; 2],
             next_record: 0,
+            generation: 0,
+            revoke: false,
+            watched: false,
             broken: None,
             complaint: String::new(),
             plant: Plant::Nothing,
@@ -118,7 +128,7 @@ impl<D: Device> Storage<D> {
     }
 
     /// The number of a page of a block, or of the block's copy.
-    fn at(&self, block: u32, page: u32) -> u64 {
+    pub(crate) fn at(&self, block: u32, page: u32) -> u64 {
         u64::from(block % self.copies) * u64::from(self.shape.block_segments) + u64::from(page)
     }
 
@@ -214,8 +224,20 @@ impl<D: Device> Storage<D> {
             rows += 1;
             self.start(Flight::WriteRow, Op::Write, self.shape.row(block), bytes, buffer);
         }
+        if std::mem::take(&mut self.revoke) {
+            self.generation += 1;
+            let mut buffer = self.pool.take();
+            mark(self.generation, &mut buffer[..UNIT as usize]);
+            rows += 1;
+            self.start(Flight::Mark, Op::Write, MARK, UNIT, buffer);
+        }
         self.barrier = Some((id, rows));
         self.flush_if_ready();
+    }
+
+    /// Readers beside lose what they read, once the next barrier has ended.
+    pub(crate) fn revoke(&mut self) {
+        self.revoke = true;
     }
 
     fn flush_if_ready(&mut self) {
@@ -244,11 +266,12 @@ impl<D: Device> Storage<D> {
         self.start(Flight::Record { slot }, Op::Write, RECORDS[slot], UNIT, buffer);
     }
 
-    /// Blocks that hold nothing any more: their space can be given back.
-    pub(crate) fn release(&mut self, block: BlockAddr) {
-        self.device.release(self.shape.page(block.block, 0), self.shape.block_bytes());
-        if block.block < self.own {
-            self.device.release(self.shape.page(block.block + self.copies, 0), self.shape.block_bytes());
+    /// `count` blocks from `first` on hold nothing any more: their space can be given back.
+    pub(crate) fn release(&mut self, first: BlockAddr, count: u32) {
+        let bytes = u64::from(count) * self.shape.block_bytes();
+        self.device.release(self.shape.page(first.block, 0), bytes);
+        if first.block < self.own {
+            self.device.release(self.shape.page(first.block + self.copies, 0), bytes);
         }
     }
 
@@ -356,13 +379,17 @@ impl<D: Device> Storage<D> {
                     }
                 }
             }
-            (Flight::WriteRow, Ok(())) => {
+            (Flight::WriteRow | Flight::Mark, Ok(())) => {
                 let (_, rows) = self.barrier.as_mut().expect("rows are written for a barrier");
                 *rows -= 1;
                 self.flush_if_ready();
             }
+            (Flight::Mark, Err(error)) => {
+                self.broken = Some(format!("the readers' mark could not be written: {error}"))
+            }
             (Flight::WriteRow, Err(error)) => self.broken = Some(format!("checksums could not be written: {error}")),
             (Flight::Flush { id }, Ok(())) => {
+                self.watched = self.device.reader(self.generation, 1).is_some();
                 self.finished.push_back(Finished { id, status: Status::Ok, content: None });
             }
             (Flight::Flush { .. }, Err(error)) => self.broken = Some(format!("the file could not be flushed: {error}")),

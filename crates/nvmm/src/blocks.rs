@@ -18,6 +18,8 @@ pub(crate) enum Use {
     Closed,
     /// Free, and not used: what is known of its pages cannot be read.
     Aside,
+    /// Free but for those who read what an earlier commit left.
+    Kept,
     /// Worn out.
     Bad,
 }
@@ -64,6 +66,12 @@ pub(crate) struct Blocks {
     aside: u64,
     /// Blocks that became free, where that is told; none: the least erased is used first.
     released: Option<Vec<u32>>,
+    /// Somebody reads what an earlier commit left: data blocks that become free are kept.
+    pub watched: bool,
+    /// Blocks that are kept.
+    kept: Vec<u32>,
+    /// Blocks that were, and are free when the next commit is durable.
+    revoked: Vec<u32>,
 }
 
 impl Blocks {
@@ -84,6 +92,9 @@ impl Blocks {
             first_data: layout.first_data,
             aside: u64::from(config.set_aside()) * u64::from(layout.pages),
             released: None,
+            watched: false,
+            kept: Vec::new(),
+            revoked: Vec::new(),
         }
     }
 
@@ -116,6 +127,11 @@ impl Blocks {
     /// Free blocks for data.
     pub fn free_count(&self) -> usize {
         self.free.len()
+    }
+
+    /// Free blocks for data, in order.
+    pub fn free_data(&self) -> impl Iterator<Item = u32> {
+        self.free.iter().map(|(_, block)| *block)
     }
 
     /// Free blocks for the table.
@@ -229,6 +245,14 @@ impl Blocks {
 
     /// What is durable needs no block that was emptied before: those that nobody reads or writes may be erased.
     pub fn release_emptied(&mut self) {
+        for block in std::mem::take(&mut self.revoked) {
+            self.free(block);
+        }
+        if !self.watched {
+            for block in std::mem::take(&mut self.kept) {
+                self.free(block);
+            }
+        }
         let mut emptied = std::mem::take(&mut self.emptied);
         emptied.retain(|block| {
             let state = &mut self.list[*block as usize];
@@ -238,12 +262,29 @@ impl Blocks {
             if state.readers > 0 || state.writers > 0 {
                 return true;
             }
-            (state.used, state.stuck) = (Use::Free, false);
-            self.insert_free(*block);
-            self.released.iter_mut().for_each(|released| released.push(*block));
+            state.stuck = false;
+            if self.watched && self.is_data(*block) {
+                self.list[*block as usize].used = Use::Kept;
+                self.kept.push(*block);
+            } else {
+                self.free(*block);
+            }
             false
         });
         self.emptied = emptied;
+    }
+
+    fn free(&mut self, block: u32) {
+        self.list[block as usize].used = Use::Free;
+        self.insert_free(block);
+        self.released.iter_mut().for_each(|released| released.push(block));
+    }
+
+    /// What is kept is kept no longer than until the next commit is durable. True if anything was.
+    pub fn revoke(&mut self) -> bool {
+        let any = !self.kept.is_empty();
+        self.revoked.append(&mut self.kept);
+        any
     }
 
     /// A block that was opened and never erased nor written is free again.
@@ -278,13 +319,14 @@ impl Blocks {
         any
     }
 
-    /// Whether a commit would free a block of data.
+    /// Whether a commit would free a block of data, at the latest one after [`revoke`](Self::revoke).
     pub fn has_emptied(&self) -> bool {
         let idle = |block: &&u32| {
             let state = self.get(**block);
             state.used == Use::Closed && state.valid == 0 && state.readers == 0 && state.writers == 0
         };
-        self.emptied.iter().filter(|block| self.is_data(**block)).any(|block| idle(&block))
+        let emptied = self.emptied.iter().filter(|block| self.is_data(**block)).any(|block| idle(&block));
+        emptied || !self.kept.is_empty() || !self.revoked.is_empty()
     }
 
     /// Takes a free block of the table that is not what it was: it holds the journal that was found.

@@ -44,6 +44,8 @@ impl Nvmm {
             if self.collector.victim.is_none() {
                 let low = self.blocks.free_count() <= self.config.collect_start as usize;
                 if low && self.blocks.has_emptied() {
+                    // Readers beside lose what they read: the writer does not wait for them.
+                    self.revoked |= self.blocks.revoke();
                     self.want_commit = true;
                     return;
                 }

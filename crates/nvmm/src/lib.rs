@@ -161,6 +161,8 @@ pub struct Nvmm {
     /// Something may seem needed that is not.
     stale: bool,
     starved: bool,
+    /// Blocks are no longer kept for readers, and nobody was told yet.
+    revoked: bool,
     want_commit: bool,
     want_sweep: bool,
     want_open: bool,
@@ -223,6 +225,7 @@ impl Nvmm {
             committed: (0, 0),
             stale: false,
             starved: false,
+            revoked: false,
             want_commit: false,
             want_sweep: false,
             want_open: false,

@@ -68,6 +68,30 @@ impl Nvmm {
         self.blocks.released().map(|block| self.layout.block(block))
     }
 
+    /// All free blocks of data, in order.
+    pub fn free_blocks(&self) -> impl Iterator<Item = BlockAddr> {
+        self.blocks.free_data().map(|block| self.layout.block(block))
+    }
+
+    /// Blocks of data that hold something that the present or a token needs, in order.
+    pub fn blocks_in_use(&self) -> impl Iterator<Item = BlockAddr> {
+        let used = self.blocks.iter().filter(|(block, state)| *block >= self.layout.first_data && state.valid > 0);
+        used.map(|(block, _)| self.layout.block(block))
+    }
+
+    /// Says whether somebody else reads what commits left that were durable until now. Of the blocks of data that become free from then
+    /// on none is erased, until nobody reads or there is no other room; then [`revoked`](Self::revoked) says so. To be called before
+    /// each end of a barrier is handled: what becomes free does so there.
+    pub fn watch(&mut self, watched: bool) {
+        self.blocks.watched = watched;
+    }
+
+    /// Whether blocks that were kept for readers are not any more, since this was last asked: they may be erased once the next barrier
+    /// has ended.
+    pub fn revoked(&mut self) -> bool {
+        std::mem::take(&mut self.revoked)
+    }
+
     /// Collects until no block has anything to gain. [`is_idle`](Self::is_idle) says when it is over; input is what sets it going.
     pub fn compact(&mut self) {
         self.collector.compact = true;

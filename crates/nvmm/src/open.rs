@@ -8,6 +8,7 @@ use crate::config::{ANCHORS, Config, ConfigError};
 use crate::entry::Entry;
 use crate::format::{Header, PageKind, Small};
 use crate::full::Full;
+use crate::layout::Layout;
 use crate::table::{Data, Fault, NOWHERE, OWNER};
 
 /// Flash as it is found when a memory is made or opened.
@@ -80,7 +81,7 @@ impl Nvmm {
     pub fn format(config: Config, medium: &impl Medium) -> Result<Nvmm, OpenError> {
         let mut nvmm = Nvmm::empty(config, medium)?;
         // Older roots must not win.
-        if let Some((root, block, ..)) = nvmm.find_root(medium, &mut OpenReport::default()) {
+        if let Some((root, block, ..)) = find_root(&nvmm.layout, medium, &mut OpenReport::default()) {
             (nvmm.anchors.root, nvmm.anchors.newest) = (root.root, Some(block));
         }
         nvmm.table.changed.clear();
@@ -119,7 +120,9 @@ impl Nvmm {
     pub fn open(config: Config, medium: &impl Medium) -> Result<(Nvmm, OpenReport), OpenError> {
         let mut nvmm = Nvmm::empty(config, medium)?;
         let mut report = OpenReport::default();
-        let Some((root, block, body)) = nvmm.find_root(medium, &mut report) else { return Err(OpenError::NoRoot) };
+        let Some((root, block, body)) = find_root(&nvmm.layout, medium, &mut report) else {
+            return Err(OpenError::NoRoot);
+        };
         let expected = nvmm.fingerprint();
         let words = |bytes: &[u8]| {
             let word = |b: &[u8]| u32::from_le_bytes(b.try_into().expect("4 bytes"));
@@ -156,6 +159,27 @@ impl Nvmm {
         Ok((nvmm, report))
     }
 
+    /// Brings all of the table into DRAM, for whoever opens it while another writes: the table's own blocks are not kept for readers.
+    /// `anew`: all of it is written once more by the next commit.
+    ///
+    /// # Errors
+    /// If a part cannot be read.
+    pub fn bring_all(&mut self, medium: &impl Medium, anew: bool) -> Result<(), OpenError> {
+        for chunk in 0..self.table.chunks.len() as u32 {
+            if let Data::InFlash = self.table.chunks[chunk as usize].data {
+                self.load_now(Fault::Missing(chunk), medium, &mut OpenReport::default())?;
+            }
+            let chunk = &mut self.table.chunks[chunk as usize];
+            chunk.dirty |= anew && matches!(chunk.data, Data::Here(_));
+        }
+        Ok(())
+    }
+
+    /// The newest root on `medium`, which another may be writing to.
+    pub fn newest_root(config: Config, medium: &impl Medium) -> Option<u64> {
+        find_root(&Layout::new(&config), medium, &mut OpenReport::default()).map(|(root, ..)| root.root)
+    }
+
     /// That all chains with something newer than `epoch` are in DRAM.
     fn find_newer(&mut self, epoch: u32) -> Result<(), Fault> {
         for chunk in 0..self.table.page_chunks() {
@@ -183,27 +207,6 @@ impl Nvmm {
         }
         self.table.chunks[chunk as usize].data = Data::Here(bytes.into_boxed_slice());
         Ok(())
-    }
-
-    /// The newest root, its block, and its body.
-    fn find_root(&self, medium: &impl Medium, report: &mut OpenReport) -> Option<(Header, u32, Vec<u8>)> {
-        let mut newest: Option<(Header, u32, Vec<u8>)> = None;
-        let mut bytes = Vec::new();
-        for block in 0..ANCHORS {
-            for page in 0..self.layout.pages {
-                report.pages_read += 1;
-                if !medium.read(self.layout.page(self.layout.flash_page(block, page)), &mut bytes) {
-                    continue;
-                }
-                if let Some((header, body)) = Header::parse(&bytes)
-                    && header.kind == PageKind::Root
-                    && newest.as_ref().is_none_or(|(best, ..)| header.root > best.root)
-                {
-                    newest = Some((header, block, body.to_vec()));
-                }
-            }
-        }
-        newest
     }
 
     fn read_directory(&mut self, first: u64, medium: &impl Medium, report: &mut OpenReport) -> Result<(), OpenError> {
@@ -333,4 +336,25 @@ impl Nvmm {
         self.table.changed.clear();
         self.take_small(small).ok_or_else(broken)
     }
+}
+
+/// The newest root, its block, and its body.
+fn find_root(layout: &Layout, medium: &impl Medium, report: &mut OpenReport) -> Option<(Header, u32, Vec<u8>)> {
+    let mut newest: Option<(Header, u32, Vec<u8>)> = None;
+    let mut bytes = Vec::new();
+    for block in 0..ANCHORS {
+        for page in 0..layout.pages {
+            report.pages_read += 1;
+            if !medium.read(layout.page(layout.flash_page(block, page)), &mut bytes) {
+                continue;
+            }
+            if let Some((header, body)) = Header::parse(&bytes)
+                && header.kind == PageKind::Root
+                && newest.as_ref().is_none_or(|(best, ..)| header.root > best.root)
+            {
+                newest = Some((header, block, body.to_vec()));
+            }
+        }
+    }
+    newest
 }

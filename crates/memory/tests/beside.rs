@@ -1,0 +1,402 @@
+//! Readers and backups beside a writer, on real files; and a writer that is killed while they go on.
+
+use std::fs;
+use std::io::{BufRead, BufReader};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use memory::{Error, Memory, Options, Reader, backup};
+use sim::Streams;
+
+const DRAM: u64 = 1 << 20;
+
+/// A path that is gone when the test ends.
+struct Place(PathBuf);
+
+impl Place {
+    fn new(name: &str) -> Place {
+        let path = std::env::temp_dir().join(format!("nandram-{}-{name}", std::process::id()));
+        drop(fs::remove_file(&path));
+        Place(path)
+    }
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        drop(fs::remove_file(&self.0));
+    }
+}
+
+fn options() -> Options {
+    Options { capacity: Some(4 << 20), dram: DRAM, ..Options::default() }
+}
+
+fn made(name: &str) -> (Place, Memory) {
+    let place = Place::new(name);
+    let memory = Memory::create(&place.0, &options()).unwrap_or_else(|error| panic!("{error}"));
+    (place, memory)
+}
+
+fn words<T>(result: Result<T, Error>) -> String {
+    result.err().expect("it is refused").to_string()
+}
+
+fn open(place: &Place) -> Reader {
+    Reader::open(&place.0, DRAM).unwrap_or_else(|error| panic!("{error}"))
+}
+
+#[test]
+fn a_reader_has_the_last_sync_until_it_is_refreshed() {
+    let (place, mut memory) = made("reader");
+    let at = memory.alloc(200_000, false).expect("room");
+    memory.name("field", at, 200_000).expect("there");
+    memory.write(at, &[1; 200_000]).expect("written");
+    let first = memory.sync(Some("first")).expect("synced");
+    memory.write(at, &[2; 100_000]).expect("written");
+    let second = memory.sync(Some("second")).expect("synced");
+    memory.write(at, &[3; 200_000]).expect("written");
+    let mut reader = open(&place);
+    let expected = [(first, Some("first".to_owned())), (second, Some("second".to_owned()))];
+    assert_eq!(reader.tokens().expect("read"), expected);
+    assert_eq!(reader.find("field").expect("named"), (at, 200_000));
+    let mut found = vec![0; 200_000];
+    reader.read(at, &mut found).expect("read");
+    assert!(found[..100_000] == [2; 100_000] && found[100_000..] == [1; 100_000]);
+    // Over and over, more than the file has room for beside what the reader has: each is told, or right.
+    for round in 4..40u8 {
+        memory.write(at, &[round; 200_000]).expect("written");
+        let token = memory.sync(None).expect("synced");
+        memory.drop_token(token).expect("live");
+    }
+    reader.go_to(first).expect("live");
+    assert_eq!(reader.tokens().expect("read").len(), 1);
+    match reader.read(at, &mut found) {
+        Ok(()) => assert!(found == [1; 200_000]),
+        Err(error) => assert!(matches!(error, Error::Stale { .. }), "{error}"),
+    }
+    reader.refresh().expect("opened");
+    assert_eq!(reader.tokens().expect("read"), expected);
+    reader.read(at, &mut found).expect("read");
+    assert!(found == [39; 200_000]);
+    assert_eq!(reader.verify().expect("read").0.len(), 0);
+    // Nothing of what the writer has in DRAM was disturbed, and the state is the writer's still.
+    memory.rollback(second).expect("live");
+    memory.read(at, &mut found).expect("read");
+    assert!(found[..100_000] == [2; 100_000] && found[100_000..] == [1; 100_000]);
+}
+
+/// While somebody reads nothing of theirs is written over, as long as there is other room; when they go it is room again.
+#[test]
+fn what_a_reader_holds_is_room_again_when_it_goes() {
+    let (place, mut memory) = made("held");
+    let at = memory.alloc(1 << 20, false).expect("room");
+    memory.write(at, &[1; 1 << 20]).expect("written");
+    let token = memory.sync(None).expect("synced");
+    memory.drop_token(token).expect("live");
+    let disk = || {
+        fs::metadata(&place.0).map(|metadata| std::os::unix::fs::MetadataExt::blocks(&metadata) * 512).expect("there")
+    };
+    let mut reader = open(&place);
+    let round = |memory: &mut Memory, fill: u8| {
+        memory.write(at, &[fill; 1 << 20]).expect("written");
+        let token = memory.sync(None).expect("synced");
+        memory.drop_token(token).expect("live");
+    };
+    (2..5).for_each(|fill| round(&mut memory, fill));
+    let mut found = vec![0; 1 << 20];
+    reader.read(at, &mut found).expect("there was other room");
+    assert!(found == [1; 1 << 20]);
+    let held = disk();
+    drop(reader);
+    round(&mut memory, 5);
+    memory.compact().expect("compacted");
+    assert!(disk() + (2 << 20) <= held, "{} bytes, and {held} before", disk());
+}
+
+#[test]
+fn a_backup_is_a_memory_with_all_its_tokens() {
+    let (place, mut memory) = made("original");
+    let at = memory.alloc(300_000, false).expect("room");
+    let token = |memory: &mut Memory, fill: u8| {
+        memory.write(at + 1000 * u64::from(fill), &vec![fill; 250_000]).expect("written");
+        memory.sync(Some(&format!("state {fill}"))).expect("synced")
+    };
+    let tokens: Vec<_> = (1..6).map(|fill| token(&mut memory, fill)).collect();
+    memory.write(at, b"not synced").expect("written");
+    let copy = Place::new("copy");
+    assert_eq!(backup(&place.0, &copy.0).expect("copied").len(), 0);
+    memory.sync(None).expect("synced");
+    assert_eq!(
+        words(backup(&place.0, &copy.0)),
+        format!("{}: cannot be made: File exists (os error 17)", copy.0.display())
+    );
+    let mut copied = Memory::open(&copy.0, &options()).expect("opened");
+    assert_eq!(copied.tokens().expect("read").len(), 5);
+    assert_eq!(copied.verify().expect("read").0.len(), 0);
+    for (fill, token) in (1u8..6).zip(&tokens).rev() {
+        copied.rollback(*token).expect("live");
+        memory.rollback(*token).expect("live");
+        let (mut one, mut other) = (vec![0; 300_000], vec![1; 300_000]);
+        copied.read(at, &mut one).expect("read");
+        memory.read(at, &mut other).expect("read");
+        assert!(one == other && one[1000 * usize::from(fill)] == fill);
+    }
+    copied.write(at, b"it goes on").expect("written");
+    copied.sync(None).expect("synced");
+}
+
+#[test]
+fn what_is_exported_is_plain_bytes() {
+    let (place, mut memory) = made("exported");
+    let at = memory.alloc(1_500_000, false).expect("room");
+    let bytes: Vec<u8> = (0..1_500_000u32).map(|n| (n % 253) as u8).collect();
+    memory.write(at, &bytes).expect("written");
+    memory.name("area", at + 7, 1_400_001).expect("there");
+    memory.sync(None).expect("synced");
+    memory.write(at, &[0; 1000]).expect("written");
+    let (area, whole) = (Place::new("area"), Place::new("whole"));
+    let mut reader = open(&place);
+    assert_eq!(reader.export(Some("area"), &area.0).expect("exported"), 1_400_001);
+    assert!(fs::read(&area.0).expect("there") == bytes[7..][..1_400_001]);
+    assert_eq!(reader.export(None, &whole.0).expect("exported"), (4 << 20) + 65536);
+    let found = fs::read(&whole.0).expect("there");
+    assert!(found[at as usize..][..bytes.len()] == bytes && found[..65536].iter().all(|byte| *byte == 0));
+    let nothing = Place::new("nothing");
+    assert_eq!(words(reader.export(Some("nobody"), &nothing.0)), "name \"nobody\": no area has it");
+    assert!(!nothing.0.exists());
+}
+
+#[test]
+fn a_bad_page_is_named_and_the_rest_is_read_and_copied() {
+    let (place, mut memory) = made("bad");
+    let at = memory.alloc(500_000, false).expect("room");
+    memory.write(at, &[9; 500_000]).expect("written");
+    let marker = b"a marker that is found again";
+    memory.write(at + 123_456, marker).expect("written");
+    memory.sync(Some("it")).expect("synced");
+    let mut content = fs::read(&place.0).expect("read");
+    let lies = content.windows(marker.len()).position(|bytes| bytes == marker).expect("it is in the file");
+    content[lies] ^= 1;
+    fs::write(&place.0, &content).expect("written");
+    let mut reader = open(&place);
+    let bad = (at + 123_456) / 4096 * 4096;
+    let begin = format!("{}: address {bad:#x}: the 4096 bytes there cannot be read: block ", place.0.display());
+    let lost = words(reader.read(at, &mut vec![0; 500_000]));
+    assert!(lost.starts_with(&begin) && lost.ends_with(": its checksum does not match"), "{lost}");
+    let mut rest = vec![0; 100_000];
+    reader.read(at, &mut rest).expect("read");
+    assert!(rest == [9; 100_000]);
+    let copy = Place::new("bad-copy");
+    let told = backup(&place.0, &copy.0).expect("copied");
+    assert_eq!(told.iter().map(Error::to_string).collect::<Vec<_>>(), [lost]);
+    let mut copied = Memory::open(&copy.0, &options()).expect("opened");
+    assert!(words(copied.read(bad, &mut [0])).ends_with("its checksum does not match"));
+    copied.read(at, &mut rest).expect("read");
+    assert!(rest == [9; 100_000]);
+}
+
+#[test]
+fn what_cannot_be_opened_for_reading_is_told() {
+    let (place, memory) = made("told");
+    drop(memory);
+    let nowhere = Place::new("nowhere");
+    let name = nowhere.0.display();
+    assert_eq!(
+        words(Reader::open(&nowhere.0, DRAM)),
+        format!("{name}: cannot be opened: No such file or directory (os error 2)")
+    );
+    assert_eq!(words(Reader::open(&place.0, 1)), "dram is 1 bytes, expected at least 1048576");
+    fs::write(&nowhere.0, [7; 10_000]).expect("written");
+    assert_eq!(
+        words(Reader::open(&nowhere.0, DRAM)),
+        format!("{name}: this is not a memory: both copies of its superblock are foreign")
+    );
+    let good = fs::read(&place.0).expect("read");
+    fs::write(&nowhere.0, &good[..good.len() - 1]).expect("written");
+    assert_eq!(
+        words(Reader::open(&nowhere.0, DRAM)),
+        format!("{name}: the file has {} bytes, the memory in it {}: it was truncated", good.len() - 1, good.len())
+    );
+}
+
+const PAGES: u64 = 12;
+const BYTES: u64 = PAGES << 16;
+
+/// The round that all of a state is of.
+fn round_of(mut read: impl FnMut(u64, &mut [u8]) -> Result<(), Error>) -> Result<u64, Error> {
+    let mut bytes = vec![0; BYTES as usize];
+    read(1 << 16, &mut bytes)?;
+    let mut words = bytes.chunks_exact(8).map(|bytes| u64::from_le_bytes(bytes.try_into().expect("8 bytes")));
+    let first = words.next().expect("some");
+    match words.find(|word| *word != first) {
+        None => Ok(first),
+        Some(other) => Err(Error::Option(format!("it is of rounds {first} and {other}"))),
+    }
+}
+
+/// Says the round of what a reader reads, having looked at all of its tokens.
+fn look(reader: &mut Reader) -> Result<u64, Error> {
+    let now = round_of(|at, into| reader.read(at, into))?;
+    for (token, name) in reader.tokens()?.into_iter().rev() {
+        reader.go_to(token)?;
+        let round = round_of(|at, into| reader.read(at, into))?;
+        let expected = format!("round {round}");
+        if name.as_deref() != Some(&expected) {
+            return Err(Error::Option(format!("token {name:?} is of round {round}")));
+        }
+    }
+    Ok(now)
+}
+
+/// What a watcher saw: how many states, how often it was told that its state is gone.
+#[derive(Default)]
+struct Seen {
+    states: u64,
+    stale: u64,
+    newest: u64,
+    wrong: Option<String>,
+}
+
+/// Has `one` read the memory over and over until `over`; it says the round that it saw, which is not before what was done when it began.
+fn watch(done: &AtomicU64, over: &AtomicBool, mut one: impl FnMut() -> Result<u64, Error>) -> Seen {
+    let mut seen = Seen::default();
+    loop {
+        let last = over.load(Ordering::SeqCst);
+        let least = done.load(Ordering::SeqCst);
+        match one() {
+            Ok(round) if round < least => seen.wrong = Some(format!("round {round}, and {least} was synced before")),
+            Ok(round) => (seen.states, seen.newest) = (seen.states + 1, seen.newest.max(round)),
+            Err(Error::Stale { .. }) => seen.stale += 1,
+            Err(error) => seen.wrong = Some(error.to_string()),
+        }
+        if last || seen.wrong.is_some() {
+            return seen;
+        }
+    }
+}
+
+/// A writer is killed after `after`, while a reader and backups go on: how many states these saw, and how often they were stale.
+fn kill(seed: u64, after: Duration) -> Result<(u64, u64), String> {
+    let (place, copy) = (Place::new("writer"), Place::new("backup"));
+    let mut child = Command::new(std::env::current_exe().expect("a test"))
+        .args(["a_writer_that_is_killed", "--exact", "--nocapture", "--ignored"])
+        .env("MEMORY_WRITER", format!("{seed} {}", place.0.display()))
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null())
+        .spawn()
+        .map_err(|error| error.to_string())?;
+    let mut lines = BufReader::new(child.stdout.take().expect("piped")).lines().map_while(Result::ok);
+    // The first state is there.
+    lines.find(|line| line == "did 1").ok_or("the writer says nothing")?;
+    let (done, begun, over) = (Arc::new(AtomicU64::new(1)), Arc::new(AtomicU64::new(1)), AtomicBool::new(false));
+    let hearing = std::thread::spawn({
+        let (done, begun) = (done.clone(), begun.clone());
+        move || {
+            for line in lines {
+                let number = |prefix: &str| line.strip_prefix(prefix).and_then(|n| n.parse::<u64>().ok());
+                number("did ").into_iter().for_each(|n| done.store(n, Ordering::SeqCst));
+                number("will ").into_iter().for_each(|n| begun.store(n, Ordering::SeqCst));
+            }
+        }
+    });
+    let kept = Mutex::new(None);
+    let (reads, copies) = std::thread::scope(|scope| {
+        let reading = scope.spawn(|| {
+            watch(&done, &over, || {
+                let mut reader = Reader::open(&place.0, DRAM)?;
+                let round = look(&mut reader)?;
+                // The last is there still when another writer comes.
+                *kept.lock().expect("nobody panics") = Some((reader, round));
+                Ok(round)
+            })
+        });
+        let copying = scope.spawn(|| {
+            watch(&done, &over, || {
+                drop(fs::remove_file(&copy.0));
+                backup(&place.0, &copy.0)?.into_iter().next().map_or(Ok(()), Err)?;
+                look(&mut Reader::open(&copy.0, DRAM)?)
+            })
+        });
+        std::thread::sleep(after);
+        let killed = child.kill().and_then(|()| child.wait());
+        over.store(true, Ordering::SeqCst);
+        (killed.map(|_| reading.join().expect("no panic")), copying.join().expect("no panic"))
+    });
+    let reads = reads.map_err(|error| error.to_string())?;
+    hearing.join().expect("no panic");
+    for (what, seen) in [("reader", &reads), ("backup", &copies)] {
+        if let Some(wrong) = &seen.wrong {
+            return Err(format!("{what}: {wrong}"));
+        }
+        if seen.newest > begun.load(Ordering::SeqCst) {
+            return Err(format!("{what}: round {}, and {begun:?} was the last to be begun", seen.newest));
+        }
+    }
+    // Another writer, while a reader of the first one's time is there.
+    let mut memory = Memory::open(&place.0, &options()).map_err(|error| error.to_string())?;
+    let last = round_of(|at, into| memory.read(at, into)).map_err(|error| error.to_string())?;
+    if last < done.load(Ordering::SeqCst) || last < reads.newest {
+        return Err(format!("round {last} is there, and {done:?} was synced, {} read", reads.newest));
+    }
+    for round in 0..6 {
+        for (token, _) in memory.tokens().map_err(|error| error.to_string())? {
+            memory.drop_token(token).map_err(|error| error.to_string())?;
+        }
+        memory.write(1 << 16, &vec![round; BYTES as usize]).map_err(|error| error.to_string())?;
+        memory.sync(None).map_err(|error| error.to_string())?;
+    }
+    let mut stale = reads.stale + copies.stale;
+    if let Some((mut reader, _)) = kept.into_inner().expect("nobody panics") {
+        match round_of(|at, into| reader.read(at, into)) {
+            Ok(_) => {}
+            Err(Error::Stale { .. }) => stale += 1,
+            Err(error) => return Err(format!("a reader that stayed: {error}")),
+        }
+    }
+    Ok((reads.states + copies.states, stale))
+}
+
+#[test]
+#[ignore = "it is another test's child"]
+fn a_writer_that_is_killed() {
+    let Ok(what) = std::env::var("MEMORY_WRITER") else { return };
+    let (seed, path) = what.split_once(' ').expect("a seed and a path");
+    let mut rng = Streams::new(seed.parse().expect("a number")).stream("test.writer");
+    // Little room beside what is needed.
+    let mut memory = Memory::create(Path::new(path), &Options { space: Some(4 << 20), ..options() }).expect("made");
+    let at = memory.alloc(BYTES, false).expect("room");
+    let mut tokens = Vec::new();
+    for round in 1u64.. {
+        let bytes: Vec<u8> = round.to_le_bytes().into_iter().cycle().take(BYTES as usize).collect();
+        memory.write(at, &bytes).expect("written");
+        println!("\nwill {round}");
+        tokens.push(memory.sync(Some(&format!("round {round}"))).expect("synced"));
+        println!("\ndid {round}");
+        while tokens.len() > 3 {
+            let any = rng.below(tokens.len() as u64) as usize;
+            memory.drop_token(tokens.remove(any)).expect("live");
+        }
+        if rng.chance(0.05) {
+            memory.compact().expect("compacted");
+        }
+    }
+}
+
+#[test]
+fn a_writer_that_is_killed_leaves_readers_and_backups_what_was_synced() {
+    let count: u64 = std::env::var("KILLS").ok().and_then(|n| n.parse().ok()).unwrap_or(15);
+    let mut rng = Streams::new(6).stream("test.kills");
+    let (mut states, mut stale) = (0, 0);
+    for seed in 0..count {
+        let after = Duration::from_micros(rng.below(60_000));
+        match kill(seed, after) {
+            Ok((more, old)) => (states, stale) = (states + more, stale + old),
+            Err(error) => panic!("seed {seed}: {error}"),
+        }
+    }
+    eprintln!("{states} states were read and copied; {stale} times there was no other room");
+    assert!(states >= count, "{states} states in {count} runs, {stale} stale");
+}
