@@ -66,7 +66,11 @@ test-system: build loom
 	CARGO_PROFILE_RELEASE_LTO=off HISTORIES=50 cargo test --release --package sim --package ftl --lib --test histories --quiet $(VALGRIND)
 	CARGO_PROFILE_RELEASE_LTO=off HISTORIES=50 cargo test --release --package machine --test power_cuts --quiet $(VALGRIND)
 	cargo test --package probe --lib --test block --quiet $(VALGRIND) -- block::engine requests:: files::
-	cargo test --package memory --lib --test files --quiet $(VALGRIND) -- disk:: without_io_uring what_was_synced areas_are
+	cargo test --package memory --lib --test files --test beside --quiet $(VALGRIND) -- disk:: without_io_uring what_was_synced areas_are \
+		a_reader_has a_backup_is
+	cargo test --package direct --lib --quiet $(VALGRIND)
+	MEMCHECK='valgrind --quiet --error-exitcode=9 --leak-check=full --errors-for-leak-kinds=definite' \
+		cargo test --package capi --quiet every_call
 	if [ -w /dev/loop-control ]; then cargo test --package probe --test loop_device --quiet $(VALGRIND) -- --ignored; \
 	else echo 'not tested: block devices, for want of loop devices (/dev/loop-control)'; fi
 

@@ -25,6 +25,7 @@ impl<D: Device> Memory<D> {
     /// Frames for segments `keys`, at most a quarter of all. What has none is taken one for, and read if `read` says so; else it is among
     /// `fresh`, busy until it is filled.
     pub(crate) fn bring(&mut self, keys: std::ops::Range<Key>, read: impl Fn(Key) -> bool) -> Result<(), Error> {
+        self.hits += keys.clone().filter(|key| self.frames.find(*key).is_some()).count() as u64;
         // What was found may have to go for what was not.
         while keys.clone().any(|key| self.frames.find(key).is_none()) {
             if let Err(error) = self.bring_once(keys.clone(), &read) {
@@ -39,7 +40,6 @@ impl<D: Device> Memory<D> {
     }
 
     fn bring_once(&mut self, keys: std::ops::Range<Key>, read: impl Fn(Key) -> bool) -> Result<(), Error> {
-        self.hits += keys.clone().filter(|key| self.frames.find(*key).is_some()).count() as u64;
         let segments = u64::from(self.shape().segments);
         let mut keys = keys.peekable();
         while let Some(first) = keys.peek().copied() {

@@ -90,7 +90,8 @@ impl<D: Device> Reader<D> {
             let root = Nvmm::newest_root(shape.config(), &Opening::new(&mut storage));
             let error = match opened {
                 Ok(nvmm) if nvmm.committed() < newest => open::lost(path, nvmm.committed(), newest, &complaint),
-                Ok(nvmm) if root == Some(nvmm.committed().0) => {
+                Ok(mut nvmm) if root == Some(nvmm.committed().0) => {
+                    nvmm.keep_still();
                     let mut memory = Memory::new(Engine::new(nvmm, storage), dram, path);
                     memory.begin(false)?;
                     memory.engine.drain(&mut memory.frames).map_err(|stop| memory.stopped(stop))?;

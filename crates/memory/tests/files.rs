@@ -62,6 +62,10 @@ fn what_was_synced_is_there_again_and_what_was_not_is_not() {
     let mut found = vec![0; bytes.len()];
     memory.read(at, &mut found).expect("read");
     assert!(found == bytes);
+    let before = memory.stats();
+    memory.read(at, &mut found[..10 * 4096]).expect("read");
+    let after = memory.stats();
+    assert_eq!((after.hits - before.hits, after.misses - before.misses), (10, 0));
     assert_eq!(words(memory.read(gone, &mut [0])), format!("address {gone:#x}: its page is not allocated"));
     assert_eq!(memory.tokens().expect("read"), [(token, Some("the first".to_owned()))]);
     assert_eq!(memory.token("the first").expect("live"), token);

@@ -40,7 +40,7 @@ pub(crate) struct Collector {
 
 impl Nvmm {
     pub(crate) fn run_collection(&mut self, out: &mut Actions) {
-        while self.commit.is_idle() && !self.collector.working && !self.worn_out {
+        while self.commit.is_idle() && !self.collector.working && !self.worn_out && !self.still {
             if self.collector.victim.is_none() {
                 let low = self.blocks.free_count() <= self.config.collect_start as usize;
                 if low && self.blocks.has_emptied() {

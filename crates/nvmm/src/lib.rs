@@ -161,6 +161,8 @@ pub struct Nvmm {
     /// Something may seem needed that is not.
     stale: bool,
     starved: bool,
+    /// Nothing is collected.
+    still: bool,
     /// Blocks are no longer kept for readers, and nobody was told yet.
     revoked: bool,
     want_commit: bool,
@@ -225,6 +227,7 @@ impl Nvmm {
             committed: (0, 0),
             stale: false,
             starved: false,
+            still: false,
             revoked: false,
             want_commit: false,
             want_sweep: false,

@@ -86,6 +86,11 @@ impl Nvmm {
         self.blocks.watched = watched;
     }
 
+    /// To be called at first by whoever only reads and goes back: nothing is collected, so that data stay where they are.
+    pub fn keep_still(&mut self) {
+        self.still = true;
+    }
+
     /// Whether blocks that were kept for readers are not any more, since this was last asked: they may be erased once the next barrier
     /// has ended.
     pub fn revoked(&mut self) -> bool {
