@@ -174,6 +174,8 @@ pub struct Recorder {
     series: Dense<Series>,
     /// How each job's first request that ended badly ended.
     first_errors: Vec<Option<Status>>,
+    /// When the first window begins.
+    origin: Time,
     window: Time,
     /// Number of the window that time is in, and when it ends.
     index: usize,
@@ -187,10 +189,16 @@ impl Recorder {
             // SAFETY: jobs are those of the player, the same that they were counted for.
             series: unsafe { Dense::new(vec![Series { first: Time::MAX, ..Series::default() }; jobs * DIRECTIONS]) },
             first_errors: vec![None; jobs],
+            origin: Time::ZERO,
             window: FIRST_WINDOW,
             index: 0,
             ends: FIRST_WINDOW,
         }
+    }
+
+    /// A recorder for `jobs` jobs whose windows begin at `origin`, where measuring begins.
+    pub fn beginning(jobs: usize, origin: Time) -> Recorder {
+        Recorder { origin, ends: origin + FIRST_WINDOW, ..Recorder::new(jobs) }
     }
 
     /// A request has ended.
@@ -235,8 +243,13 @@ impl Recorder {
             }
             self.window = self.window * 2;
             self.index = WINDOWS / 2;
-            self.ends = self.window * (self.index as u64 + 1);
+            self.ends = self.end_of(self.index);
         }
+    }
+
+    /// When a window ends.
+    fn end_of(&self, index: usize) -> Time {
+        self.origin + self.window * (index as u64 + 1)
     }
 
     /// Where the warm-up ends by the rule MSER-5 (White, 1997) over the windows' mean latencies: the cut, in the first
@@ -282,18 +295,18 @@ impl Recorder {
                 }
             }
             let mean_ns = if ios == 0 { 0.0 } else { sum as f64 / 1e3 / ios as f64 };
-            points.push(Point { at: self.window * (index as u64 + 1), span: self.window, ios, bytes, mean_ns });
+            points.push(Point { at: self.end_of(index), span: self.window, ios, bytes, mean_ns });
         }
         points
     }
 
-    /// What `job` did in `direction` after `from`, which is the end of a window or zero.
+    /// What `job` did in `direction` after `from`, which is the end of a window, or where the first begins.
     pub fn totals(&self, job: usize, direction: Direction, from: Time) -> Totals {
         let mut totals = Totals::default();
         let windows = &self.series[job * DIRECTIONS + direction as usize].windows;
         let apart = windows.iter().any(|window| window.total.is_some());
         for (index, window) in windows.iter().enumerate() {
-            if self.window * (index as u64) < from {
+            if self.end_of(index) <= from {
                 continue;
             }
             totals.ios += window.ios;

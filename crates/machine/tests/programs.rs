@@ -53,6 +53,24 @@ fn an_update_of_all_dram_is_a_way_to_it_and_back() {
 }
 
 #[test]
+fn what_is_measured_of_a_table_that_was_created_first_is_counted_whole() {
+    // A measured part much shorter than the windows of the statistics, after a longer one.
+    let outcome =
+        play("dram-only", &[], "created", "kind = \"gups\"\ntable = \"64MiB\"\nupdates = 2000\ncreate = true\n");
+    assert!(number(&outcome, "/warm_up/cut_s") > 10.0 * number(&outcome, "/measured_s"));
+    let summary = outcome.summary();
+    let read = |key: &str| summary.pointer(&format!("/jobs/0/read/{key}")).and_then(serde_json::Value::as_f64);
+    let (lines, mean) = (read("total_ios").expect("a number"), read("lat_ns/mean").expect("a mean"));
+    // But for those on their way to memory as measuring began.
+    assert!((0.0..=10.0).contains(&(lines - number(&outcome, "/requests"))));
+    assert!(lines > 1000.0 && (46.0..80.0).contains(&mean), "{lines} lines of {mean} ns");
+    // One at a time: they take less than all of the time that is measured.
+    assert!(lines * mean * 1e-9 < number(&outcome, "/measured_s"));
+    let span = number(&outcome, "/measured_s");
+    assert!((read("iops").expect("a rate") * span / lines - 1.0).abs() < 0.01);
+}
+
+#[test]
 fn the_same_seed_gives_the_same_bytes() {
     let text = "kind = \"varmail\"\nfiles = 50\noperations = 40\nthreads = 4\n";
     let bytes = || play("dram-only", &[], "same", text).summary().to_string();

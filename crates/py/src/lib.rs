@@ -146,11 +146,15 @@ fn run(
         options::check_programs(given).map_err(|e| user_error(py, format!("{workload}: {e}")))?;
         let (of, path, how) = (Arc::clone(&loaded), PathBuf::from(workload), options.clone());
         let work = move |watched: &Watched<Progress>| programs::run(&of, &path, &how, &mut |now| watched.go_on(now));
-        let outcome = in_thread(py, progress.as_ref(), work)?.map_err(|e| user_error(py, e))?;
+        let outcome = in_thread(py, progress.as_ref(), work)?.map_err(|e| match e {
+            programs::MemoryError::Workload(e) => user_error(py, misfit(&e, "programs and memory traces")),
+            e => user_error(py, e),
+        })?;
         let tables = columns::Tables::of(outcome.measured(), None, outcome.end);
         return output(py, &loaded, named, workload, &options, (false, None, outcome.summary(), tables));
     }
-    let played = Workload::open(Path::new(workload), None).map_err(|e| user_error(py, e))?;
+    let takes = "fio jobs and block traces";
+    let played = Workload::open(Path::new(workload), None).map_err(|e| user_error(py, misfit(&e, takes)))?;
     options::check(given, &options, &played).map_err(|e| user_error(py, format!("{workload}: {e}")))?;
     let (of, how) = (Arc::clone(&loaded), options.clone());
     let work = move |watched: &Watched<Progress>| play(&of, &played, &how, &mut |now| watched.go_on(now));
@@ -162,6 +166,16 @@ fn run(
     let tables = columns::Tables::of(outcome.measured(), Some(machine.nand()), machine.now().max(outcome.end));
     let summary = summary::summary(&loaded, &outcome);
     output(py, &loaded, named, workload, &options, (outcome.prepared.restored, machine.timeline(), summary, tables))
+}
+
+/// The message of a workload that was not opened; of one that may be for another kind of system, what this one takes.
+fn misfit(error: &workload::Error, takes: &str) -> String {
+    match error {
+        workload::Error::Trace(trace) if matches!(**trace, workload::trace::TraceError::Undetected { .. }) => {
+            format!("{error}; this system takes {takes}")
+        }
+        error => error.to_string(),
+    }
 }
 
 /// Does `work` in a thread of its own, which this one watches.

@@ -169,6 +169,11 @@ pub fn run(
     Flight::new(system, programs, memory, NoWorld::default()).fly(system, &file, watch)
 }
 
+/// Digits behind the point that show four of a number that is not zero.
+fn digits(number: f64) -> usize {
+    if number > 0.0 { (3.0 - number.log10().floor()).clamp(4.0, 12.0) as usize } else { 4 }
+}
+
 /// Numbers of lines that devices ask for; those of the processor are below.
 const DEVICE: u32 = 1 << 31;
 
@@ -231,6 +236,7 @@ impl<W: World> Flight<W> {
                 self.take_effects(cpu);
                 if !self.begun && self.cpu.begun() > Time::ZERO {
                     self.begun = true;
+                    self.recorder = Recorder::beginning(self.programs.programs().len(), self.cpu.begun());
                     self.world.begin(self.cpu.begun());
                 }
             }
@@ -258,6 +264,9 @@ impl<W: World> Flight<W> {
         if let Some(filled) = self.cpu.answered(id, at) {
             self.fills += 1;
             let asked = filled.asked;
+            if asked < self.cpu.begun() {
+                return;
+            }
             let job = self.program_of[usize::from(filled.thread)];
             let (bytes, status) = (LINE, Status::Ok);
             self.recorder.ended(&Ended {
@@ -340,7 +349,8 @@ impl<W: World> Flight<W> {
             "energy_j": { "memory": energy, "total": energy },
             "busy": {},
             "notes": [format!(
-                "{ipc:.4} user instructions a cycle: {instructions} in {:.6} s",
+                "{ipc:.*} user instructions a cycle: {instructions} in {:.6} s",
+                digits(ipc),
                 span.secs_f64(),
             )],
         });

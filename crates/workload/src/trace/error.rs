@@ -48,7 +48,7 @@ pub enum TraceError {
         expected: String,
     },
     /// Neither the content nor the file's name says which format it is.
-    #[error("{file}: cannot tell the trace format: found {saw}, expected one of {expected}; or name the format")]
+    #[error("{file}: cannot tell the trace format: found {saw}, expected one of {expected}")]
     Undetected {
         /// The file.
         file: String,
