@@ -13,7 +13,7 @@
     [runs.ideal]                      a run; with `grid` a run for each point
     system = "mqsim-ideal-map"        a preset, or a file beside this one
     set = { "flash.read" = "{read_us}us" }
-    grid = { depth = [1, 2, 4] }      axes; {depth} in texts
+    grid = { depth = [1, 2, 4] }      axes; {depth} in texts, or {4 * depth}
     quick = { depth = [1, 4] }        with --quick only these; what is left out is counted
     precondition = "fill"             and warm_up, payload: as of `nandram run`
     seed = 1
@@ -81,7 +81,7 @@ from nandram.papers.tables import Table, parse
 Constant = int | float | str
 
 _RESERVED = {"ours", "paper", "jobs", "nandram"}
-_IN_BRACES = re.compile(r"\{([A-Za-z_]\w*)\}")
+_IN_BRACES = re.compile(r"\{(?:(\d+) \* )?([A-Za-z_]\w*)\}")
 _OPTIONS = ("precondition", "warm_up", "payload", "replay")
 _WORKLOADS = ("job", "trace", "generate", "pages", "probe", "program")
 _RUN = ("system", "set", "grid", "quick", "seed", "repeat", *_OPTIONS, "wrap", *_WORKLOADS)
@@ -194,7 +194,7 @@ class Experiment:
 
     def runs_of_chart(self, chart: Chart) -> list[str]:
         """The runs that a chart needs, in the order of the file."""
-        return self._runs_of_names(set().union(*(each.names for each in chart.ours.values())))
+        return self._runs_of_names(set().union(*(each.names for each in itertools.chain(*chart.ours.values()))))
 
     def _runs_of_names(self, names: set[str]) -> list[str]:
         needed = set().union(*(self.uses.get(name, set()) for name in names)) | (names & self.runs.keys())
@@ -231,7 +231,7 @@ def read(top: Table, folder: Path | None, claims: Claims, *, quick: bool = False
         _check_runs(band.ours, runs, measures)
     drawn = {name: charts.read(table, claims, scope) for name, table in top.table("charts").tables().items()}
     for chart in drawn.values():
-        for expression in chart.ours.values():
+        for expression in itertools.chain(*chart.ours.values()):
             _check_runs(expression, runs, measures)
     asked = sensitivity.read(top.table("sensitivity"), claims, values)
     return Experiment(top.file, constants, measures, runs, values, entries, uses, bands, drawn, asked)
@@ -381,11 +381,16 @@ def _filled(table: Table, key: str, value: object, names: dict[str, Constant], u
         return value
 
     def named(match: re.Match[str]) -> Constant:
-        name = match[1]
+        times, name = match.groups()
         if name not in names:
             raise table.error(key, match[0], f"{words(names)}{nearest(name, tuple(names))}")
         used.add(name)
-        return names[name]
+        found = names[name]
+        if times is None:
+            return found
+        if isinstance(found, str):
+            raise table.error(key, match[0], f"a number as `{name}`")
+        return int(times) * found
 
     whole = _IN_BRACES.fullmatch(value)
     return named(whole) if whole else _IN_BRACES.sub(lambda match: str(named(match)), value)

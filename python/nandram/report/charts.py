@@ -38,8 +38,13 @@ class Axis:
         if self.highest is not None:
             scale |= {"domain": [0, self.highest]}
         else:
-            scale |= {"nice": self.scale != "log", "padding": 0 if self.zero else 8}
-        axis = alt.Axis(values=list(self.ticks), labelOverlap=True) if self.ticks else alt.Axis(labelOverlap=True)
+            scale |= {"nice": self.zero, "padding": 0 if self.zero else 8}
+        if self.ticks:
+            axis = alt.Axis(values=list(self.ticks), labelOverlap=True)
+        elif self.scale == "log":
+            axis = alt.Axis(labelOverlap=True, tickCount=5)
+        else:
+            axis = alt.Axis(labelOverlap=True)
         return channel(f"{field}:Q", title=self.title, scale=alt.Scale(**scale), axis=axis)
 
 
@@ -66,16 +71,53 @@ def styles(series: list[str]) -> dict[str, Any]:
     }
 
 
+@dataclass(frozen=True)
+class Marks:
+    """What is marked in a chart of lines beside them."""
+
+    stated: tuple[Row, ...] = ()
+    """Rows of ``x, y, claim``, what a paper states: crosses in ink."""
+    stated_x: tuple[Row, ...] = ()
+    """Rows of ``x, claim``, of which it states the place on x: dashed lines in ink."""
+    crossings: tuple[Row, ...] = ()
+    """Rows of ``x, y, name``, where lines cross: rings, with x beside them."""
+
+    def layers(self, x: Axis, y: Axis) -> list[Any]:
+        """Return the layers of them."""
+        found: list[Any] = []
+        if self.stated_x:
+            base = alt.Chart(alt.InlineData(values=list(self.stated_x)))
+            tips = [alt.Tooltip("claim:N", title="stated"), alt.Tooltip("x:Q", title=x.title)]
+            rule = base.mark_rule(strokeDash=[5, 4], strokeWidth=1.4, opacity=0.7, color="currentColor")
+            found.append(rule.encode(x=x.of("x", alt.X), tooltip=tips))
+        if self.crossings:
+            base = alt.Chart(alt.InlineData(values=list(self.crossings)))
+            tips = [alt.Tooltip("name:N", title="cross"), alt.Tooltip("x:Q", title=x.title)]
+            place = {"x": x.of("x", alt.X), "y": y.of("y", alt.Y)}
+            ring = base.mark_point(size=150, filled=False, strokeWidth=1.8, color="currentColor", opacity=1)
+            found.append(ring.encode(**place, tooltip=tips))
+            text = base.mark_text(dx=9, dy=-11, align="left", fontSize=11, color="currentColor")
+            found.append(text.encode(**place, text=alt.Text("x:Q", format=".3~r")))
+        if self.stated:
+            found.append(crosses(list(self.stated), x, y))
+        return found
+
+
 def lines(
-    rows: list[Row], series: list[str], x: Axis, y: Axis, *, stated: list[Row] | None = None, steps: bool = False
+    rows: list[Row], series: list[str], x: Axis, y: Axis, *, marks: Marks | None = None, steps: bool = False
 ) -> alt.LayerChart | alt.FacetChart:
     """Plot rows of ``series, x, y`` as lines, or as points where the places have names.
 
-    `stated`: rows of ``x, y, claim``, what a paper states, as crosses in ink. `steps`: y stays until the next x.
+    `steps`: y stays until the next x.
     """
     places = {row["x"] for row in rows}
     if x.scale == "log" and len(places) <= TICKS_MAX:
         x = replace(x, ticks=tuple(sorted(places)))
+    if marks is not None and y.zero and marks.stated:
+        # A cross at the very top would be cut.
+        highest = max(row["y"] for row in marks.stated)
+        if highest >= max(row["y"] for row in rows):
+            y = replace(y, highest=1.06 * highest)
     base = shown(alt.Chart(alt.InlineData(values=rows)))
     tips = [
         alt.Tooltip("series:N"),
@@ -95,8 +137,8 @@ def lines(
         layers.append(
             base.mark_point(size=60, filled=True, opacity=1).encode(**place, color=styles(series)["color"], shape=shape)
         )
-    if stated:
-        layers.append(crosses(stated, x, y))
+    if marks is not None:
+        layers += marks.layers(x, y)
     return alt.layer(*layers).add_params(hidden())
 
 
@@ -109,6 +151,23 @@ def crosses(stated: list[Row], x: Axis, y: Axis) -> alt.Chart:
         .encode(x=x.of("x", alt.X), y=y.of("y", alt.Y), tooltip=tips)
     )
     return chart
+
+
+def groups(rows: list[Row], series: list[str], x: Axis, y: Axis) -> alt.LayerChart | alt.FacetChart:
+    """Plot rows of ``series, x, y``, x a name, as groups of bars with their values on them."""
+    scale = alt.Scale(domain=series, range=[COLOURS[index % len(COLOURS)] for index in range(len(series))])
+    place = {
+        "x": alt.X("x:N", title=x.title, sort=None, axis=alt.Axis(labelAngle=0)),
+        "xOffset": alt.XOffset("series:N", sort=series),
+        "y": alt.Y("y:Q", title=y.title, scale=alt.Scale(zero=True)),
+    }
+    base = shown(alt.Chart(alt.InlineData(values=rows)))
+    tips = [alt.Tooltip("x:N", title=x.title), alt.Tooltip("series:N"), alt.Tooltip("y:Q", title=y.title)]
+    bar = base.mark_bar(stroke="currentColor", strokeWidth=0.6).encode(
+        **place, color=alt.Color("series:N", scale=scale, legend=alt.Legend(title=None)), tooltip=tips
+    )
+    text = base.mark_text(dy=-7, fontSize=11, color="currentColor").encode(**place, text=alt.Text("y:Q", format=".3~r"))
+    return alt.layer(bar, text).add_params(hidden())
 
 
 def bars(rows: list[Row], series: list[str], x: Axis, y: Axis) -> alt.LayerChart | alt.FacetChart:

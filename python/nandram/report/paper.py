@@ -127,11 +127,31 @@ def _deviations(paper: str, rows: "list[Row]") -> Figure | None:
 def _drawn(each: "Drawn") -> Figure:
     series = tuple(dict.fromkeys(name for name, _, _ in each.points))
     rows = [{"series": name, "x": x, "y": y} for name, x, y in each.points]
-    stated = [{"x": x, "y": y, "claim": claim} for x, y, claim in each.stated]
-    x, y = Axis(each.x_title, each.scale), Axis(each.y_title, zero=True)
-    chart = charts.lines(rows, list(series), x, y, stated=stated)
-    table = [*each.points, *((f"stated: {claim}", x_, y_) for x_, y_, claim in each.stated)]
-    source = f"runs of experiments/{each.paper}.toml" + ("; crosses: the paper" if stated else "")
+    x, y = Axis(each.x_title, each.scale), Axis(each.y_title, "log" if each.log_y else "linear", zero=not each.log_y)
+    if each.bars:
+        chart = charts.groups(rows, list(series), x, y)
+    else:
+        marks = charts.Marks(
+            stated=tuple({"x": x, "y": y, "claim": claim} for x, y, claim in each.stated),
+            stated_x=tuple({"x": x, "claim": claim} for x, claim in each.stated_x),
+            crossings=tuple({"name": name, "x": x, "y": y} for name, x, y in each.crossings),
+        )
+        chart = charts.lines(rows, list(series), x, y, marks=marks)
+    table = [
+        *each.points,
+        *((f"cross: {name}", x_, y_) for name, x_, y_ in each.crossings),
+        *((f"stated: {claim}", x_, y_) for x_, y_, claim in each.stated),
+        *((f"stated: {claim}", x_, None) for x_, claim in each.stated_x),
+    ]
+    said = [
+        f"runs of experiments/{each.paper}.toml",
+        "crosses: the paper" if each.stated else "",
+        "dashed: where the paper has it on the axis" if each.stated_x else "",
+        "rings: where lines cross" if each.crossings else "",
+        *(f"{pair}: no crossing" for pair in each.apart),
+        each.note,
+    ]
+    source = "; ".join(part for part in said if part)
     return Figure(each.title, chart, source, ("series", each.x_title, each.y_title), table, series)
 
 
