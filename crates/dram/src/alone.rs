@@ -141,7 +141,7 @@ impl Channel {
             self.stats.steps += 1;
             self.activate(activate, rank, bank, row);
         }
-        self.transfer_data(read, Kind::Read, rank, bank);
+        self.transfer_data(read, Kind::Read, rank, bank, 1);
         self.note(read, CommandKind::Read, rank, bank, (row, column), id);
         self.now = read;
         self.is_next_known = false;

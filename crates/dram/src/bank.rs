@@ -55,11 +55,17 @@ impl Bank {
         before == NONE
     }
 
-    /// Takes an entry out: the oldest that the open row serves. The next such becomes the hit.
+    /// Takes a burst out: the oldest that the open row serves. The next such becomes the hit.
     #[inline(always)]
     pub(crate) fn take(&mut self, queues: &mut Queues, kind: Kind, entry: u8) {
         let k = kind as usize;
         debug_assert_eq!(self.hit[k], entry, "not the oldest hit");
+        queues.leave(kind, 1);
+        if queues.get(entry).count > 1 {
+            queues.get_mut(entry).shorten(1);
+            return;
+        }
+        queues.remove(kind, entry);
         let after = queues.get(entry).next;
         if self.head[k] == entry {
             self.head[k] = after;
@@ -109,6 +115,11 @@ pub(crate) struct Gaps {
 }
 
 impl Gaps {
+    /// From a column command to another at least.
+    pub(crate) fn least(&self) -> u64 {
+        [self.same_group, self.same_rank, self.other_rank].into_iter().flatten().flatten().min().unwrap_or(1)
+    }
+
     pub(crate) fn new(device: &Device) -> Gaps {
         let t = &device.timing;
         let burst = device.burst_clocks();

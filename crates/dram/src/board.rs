@@ -167,6 +167,13 @@ impl Board {
         Choice { cycle: self.cycle(bank).max(floor), key: self.key[bank % BANKS], place }
     }
 
+    /// The candidate of `banks`, all of which are to be opened or closed, that may come first.
+    #[inline(always)]
+    pub(crate) fn soonest(&self, banks: u64, rank: u32, best: Choice) -> Choice {
+        let best = self.best(class::PRECHARGE, banks & self.precharges, 0, rank, best);
+        self.best(class::ACTIVATE, banks & self.activates, 0, rank, best)
+    }
+
     /// The best candidate of `class` of `banks`, and of what was found so far, not before `floor`.
     #[inline(always)]
     pub(crate) fn best(&self, class: usize, mut banks: u64, floor: u64, rank: u32, best: Choice) -> Choice {

@@ -19,7 +19,7 @@ use crate::layout::Layout;
 use crate::power::{EnergyByUse, RankActivity};
 use crate::queue::Queues;
 use crate::rank::{Rank, RankTable};
-use crate::request::{Completion, Kind, RankKind, Request};
+use crate::request::{Ack, Completion, Kind, RankKind, Request};
 use crate::select::Do;
 use crate::stats::{ChannelStats, PortStats};
 
@@ -44,6 +44,14 @@ pub(crate) struct Transfer {
     pub(crate) end: Time,
     /// Which group of ranks it goes to.
     pub(crate) group: u32,
+}
+
+impl Transfer {
+    /// It is done when its last burst is served, not when that has entered.
+    #[inline(always)]
+    pub(crate) fn ends_served(&self) -> bool {
+        self.request.kind == Kind::Read || self.request.ack == Ack::Written
+    }
 }
 
 /// A group of like ranks: where it lies in the channel's addresses, and how.
@@ -76,6 +84,8 @@ pub(crate) struct Settings {
     pub(crate) rest_after: u64,
     pub(crate) self_refresh_after: u64,
     pub(crate) latency: Time,
+    /// From a column command to another at least.
+    pub(crate) gap_min: u64,
     /// From a column command to its data's end at least.
     pub(crate) shortest: u64,
 }
@@ -96,7 +106,9 @@ pub struct Channel {
     pub(crate) free_transfer: u32,
     /// Of each port what has not entered the queues yet.
     pub(crate) ports: Vec<VecDeque<u32>>,
-    /// Requests in them, and how many of these are writes.
+    /// Requests that are done with their last burst: those of which one is left to be served, and those of which more are.
+    pub(crate) ending: [u32; 2],
+    /// Requests in the ports, and how many of these are writes.
     pub(crate) waiting: u32,
     pub(crate) waiting_writes: u32,
     pub(crate) next_port: usize,
@@ -181,6 +193,7 @@ impl Channel {
             rest_after: in_clocks(config.power_down_after).min(in_clocks(config.self_refresh_after)),
             self_refresh_after: in_clocks(config.self_refresh_after),
             latency: config.latency,
+            gap_min: gaps.least().max(u64::from(t.column_slots)),
             shortest: gaps.to_end[0].min(gaps.to_end[1]),
         };
         Ok(Channel {
@@ -194,6 +207,7 @@ impl Channel {
             transfers: Vec::new(),
             free_transfer: NO_TRANSFER,
             ports: vec![VecDeque::new(); config.ports as usize],
+            ending: [0; 2],
             waiting: 0,
             waiting_writes: 0,
             next_port: 0,
@@ -277,6 +291,7 @@ impl Channel {
     /// Gives a transfer its number.
     #[inline(always)]
     pub(crate) fn keep_transfer(&mut self, transfer: Transfer) -> u32 {
+        self.ending[usize::from(transfer.to_serve > 1)] += u32::from(transfer.ends_served());
         let number = self.free_transfer;
         if number == NO_TRANSFER {
             self.transfers.push(transfer);
@@ -312,28 +327,6 @@ impl Channel {
             self.config.ranks,
             self.config.device.rank_bytes()
         )
-    }
-
-    /// When [`Channel::advance`] is to be called next at the latest: no request is done before. `None` while nothing is
-    /// asked for. The time may turn out to be too early; it is never too late.
-    #[inline]
-    pub fn next_event(&mut self) -> Option<Time> {
-        let done = self.done.front().map(|done| done.at);
-        if self.is_alone {
-            return Some(done.map_or(self.alone.end, |done| done.min(self.alone.end)));
-        }
-        if !self.has_work() {
-            return done;
-        }
-        let command = self.peek();
-        // What enters may be done at once only if it is a write, or reads what a write holds that is queued by then.
-        let cycle = if self.waiting_writes > 0 || (self.waiting > 0 && self.queues.length(Kind::Write) > 0) {
-            self.enter_at.min(command.saturating_add(1))
-        } else {
-            self.enter_at.min(command).saturating_add(self.settings.shortest)
-        };
-        let next = if cycle >= NEVER - 1 { Time::MAX } else { self.clock.time(cycle) };
-        Some(done.map_or(next, |done| done.min(next)))
     }
 
     /// Comes to `now`: does all that is due, and appends what is done to `completions`, in order of time.
@@ -380,9 +373,11 @@ impl Channel {
                 return;
             }
             if self.enter_at <= next {
-                self.enter(self.enter_at);
+                if !self.enter_run(next.min(cycle)) {
+                    self.enter(self.enter_at);
+                }
             } else {
-                self.perform();
+                self.perform(cycle);
             }
         }
         self.idle(cycle);

@@ -7,7 +7,7 @@ use crate::channel::{Channel, NEVER};
 use crate::layout::Place;
 use crate::queue::{NONE, burst};
 use crate::rank::State;
-use crate::request::{Ack, Kind, Request};
+use crate::request::Kind;
 
 impl Channel {
     /// Lets one burst enter at `cycle`, if any can.
@@ -60,36 +60,16 @@ impl Channel {
         }
         let forwarded = kind == Kind::Read && self.find(Kind::Write, rank, bank, &place);
         self.floor = self.floor.max(cycle);
-        self.note_entry(cycle, number);
+        self.note_entries(cycle, number, 1);
         if forwarded {
             self.stats.forwarded += 1;
             let end = self.clock.time(cycle + 1) + self.settings.latency;
-            self.served_one(number, end);
+            self.served(number, end, 1);
         } else {
             let changes = self.queue_up(cycle, kind, rank, bank, place.row, place.column as u16, number);
             self.rethink(kind, rank, bank, changes);
         }
         true
-    }
-
-    /// A burst of a transfer has left its port; a posted write is done with the last.
-    #[inline(always)]
-    fn note_entry(&mut self, cycle: u64, number: u32) {
-        let entered = &mut self.transfers[number as usize];
-        let Request { port, kind, ack, .. } = entered.request;
-        entered.burst += 1;
-        entered.to_enter -= 1;
-        let last = entered.to_enter == 0;
-        self.port_stats[port as usize].bytes[kind as usize] += 1 << self.settings.burst_shift;
-        if last {
-            self.ports[port as usize].pop_front();
-            self.waiting -= 1;
-            self.waiting_writes -= u32::from(kind == Kind::Write);
-            if kind == Kind::Write && ack == Ack::Accepted {
-                let at = self.clock.time(cycle).max(self.transfers[number as usize].submitted);
-                self.finish(number, at);
-            }
-        }
     }
 
     /// A burst takes its place in the queue and its bank's list. True if that may change what the bank does.
@@ -105,10 +85,14 @@ impl Channel {
         column: u16,
         transfer: u32,
     ) -> bool {
+        self.ranks[rank].demand += 1;
+        let tail = self.bank(rank, bank).tail[kind as usize];
+        if tail != NONE && self.goes_on(tail, transfer, row, column) && self.queues.join(kind, tail, cycle, 0, 1) {
+            return false;
+        }
         let entry = self.queues.push(kind, burst(cycle, rank, bank, row, column, transfer));
         let changes = self.boards[rank % RANKS].banks[bank % 64].append(&mut self.queues, kind, entry);
         let waiter = &mut self.ranks[rank];
-        waiter.demand += 1;
         waiter.waiting[kind as usize] |= 1 << bank;
         if waiter.demand == 1 && waiter.state != State::Up {
             self.house_at = 0;
@@ -117,13 +101,20 @@ impl Channel {
         changes
     }
 
+    /// Whether a burst of `transfer` at this place goes on where the run of `entry` ends.
+    #[inline(always)]
+    pub(crate) fn goes_on(&self, entry: u8, transfer: u32, row: u32, column: u16) -> bool {
+        let run = self.queues.get(entry);
+        run.transfer == transfer && run.row == row && u32::from(run.column) + u32::from(run.count) == u32::from(column)
+    }
+
     /// Whether a burst of `kind` for this place waits.
     #[inline(always)]
     fn find(&self, kind: Kind, rank: usize, bank: usize, place: &Place) -> bool {
         let mut entry = self.bank(rank, bank).head[kind as usize];
         while entry != NONE {
             let waits = self.queues.get(entry);
-            if waits.row == place.row && u32::from(waits.column) == place.column {
+            if waits.covers(place.row, place.column) {
                 return true;
             }
             entry = waits.next;
@@ -131,19 +122,23 @@ impl Channel {
         false
     }
 
-    /// A burst of a transfer is served; its data are through at `end`.
+    /// Bursts of a transfer are served; the data of the last are through at `end`.
     #[inline(always)]
-    pub(crate) fn served_one(&mut self, number: u32, end: Time) {
+    pub(crate) fn served(&mut self, number: u32, end: Time, bursts: u32) {
         let transfer = &mut self.transfers[number as usize];
         transfer.end = transfer.end.max(end);
-        transfer.to_serve -= 1;
+        transfer.to_serve -= bursts;
         if transfer.to_serve == 0 {
             // Free from here on: it names the free one before it.
             transfer.to_enter = std::mem::replace(&mut self.free_transfer, number);
-            if transfer.request.kind == Kind::Read || transfer.request.ack == Ack::Written {
+            if transfer.ends_served() {
                 let at = transfer.end;
+                self.ending[0] -= 1;
                 self.finish(number, at);
             }
+        } else if transfer.to_serve == 1 && transfer.ends_served() {
+            self.ending[0] += 1;
+            self.ending[1] -= 1;
         }
     }
 }

@@ -133,6 +133,12 @@ impl Layout {
         layout
     }
 
+    /// Bursts from this one on that lie one behind the other in its row.
+    #[inline(always)]
+    pub(crate) fn in_row(&self, burst: u64) -> u32 {
+        if self.column.shift == 0 { self.column.mask + 1 - self.column.of(burst) } else { 1 }
+    }
+
     #[inline(always)]
     pub(crate) fn place(&self, burst: u64) -> Place {
         Place {

@@ -33,6 +33,7 @@
 //! While nothing is asked for there are no events: refresh, power-down and self-refresh of idle time are caught up with when
 //! somebody asks again, or asks for [`Channel::energy`].
 
+mod ahead;
 mod alone;
 mod bank;
 mod board;
@@ -52,6 +53,7 @@ mod power;
 mod queue;
 mod rank;
 mod request;
+mod run;
 mod select;
 mod stats;
 mod timing;

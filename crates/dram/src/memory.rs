@@ -110,6 +110,11 @@ impl Memory {
         self.channels.iter_mut().filter_map(Channel::next_event).min()
     }
 
+    /// As [`Memory::next_event`], but later where long requests are under way; see [`Channel::next_done`].
+    pub fn next_done(&mut self) -> Option<Time> {
+        self.channels.iter_mut().filter_map(Channel::next_done).min()
+    }
+
     /// Comes to `now`; appends what is done to `completions`, in order of time.
     pub fn advance(&mut self, now: Time, completions: &mut Vec<Completion>) {
         let first = completions.len();

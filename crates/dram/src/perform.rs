@@ -1,5 +1,7 @@
 //! Commands, and what each changes.
 
+use sim::Time;
+
 use crate::bank::CLOSED;
 use crate::board::{Choice, RANKS, class};
 use crate::channel::Channel;
@@ -15,9 +17,9 @@ pub(crate) fn raise(limit: &mut u64, to: u64) {
 }
 
 impl Channel {
-    /// Takes the next step.
+    /// Takes the next step, and of a run as many as follow until `until`.
     #[inline(always)]
-    pub(crate) fn perform(&mut self) {
+    pub(crate) fn perform(&mut self, until: u64) {
         debug_assert!(self.next.cycle >= self.now, "a step back from {} to {}", self.now, self.next.cycle);
         let cycle = self.next.cycle;
         self.now = cycle;
@@ -30,8 +32,8 @@ impl Channel {
         let (rank, bank) = (self.next.place as usize >> 8, self.next.place as usize & 0xff);
         let (class, entry) = self.boards[rank % RANKS].candidate_of(bank);
         match class {
-            class::READ => self.column(cycle, Kind::Read, rank, bank, entry),
-            class::WRITE => self.column(cycle, Kind::Write, rank, bank, entry),
+            class::READ => self.column(cycle, until, Kind::Read, rank, bank, entry),
+            class::WRITE => self.column(cycle, until, Kind::Write, rank, bank, entry),
             class::ACTIVATE => {
                 self.activate(cycle, rank, bank, self.queues.get(entry).row);
                 self.boards[rank % RANKS].banks[bank % 64].find_hits(&self.queues);
@@ -56,6 +58,8 @@ impl Channel {
             Do::House { kind, rank, bank } => self.house(cycle, kind, rank as usize, bank as usize),
             Do::Block { rank } => {
                 self.ranks[rank as usize].blocked = true;
+                // No command, but what follows from it comes no earlier.
+                self.floor = self.floor.max(cycle);
                 self.house_at = 0;
             }
         }
@@ -119,9 +123,10 @@ impl Channel {
     }
 
     #[inline(always)]
-    fn column(&mut self, cycle: u64, kind: Kind, rank: usize, number: usize, entry: u8) {
+    fn column(&mut self, cycle: u64, until: u64, kind: Kind, rank: usize, number: usize, entry: u8) {
         let k = kind as usize;
         let waited = *self.queues.get(entry);
+        let full = !self.queues.has_room(kind);
         let bank = &mut self.boards[rank % RANKS].banks[number % 64];
         debug_assert_eq!(bank.row, waited.row, "a column command for another row");
         bank.take(&mut self.queues, kind, entry);
@@ -129,12 +134,11 @@ impl Channel {
         if bank.head[k] == NONE {
             self.ranks[rank].waiting[k] &= !(1 << number);
         }
-        if !self.queues.has_room(kind) {
+        if full {
             self.room_at[k] = cycle + 1;
         }
-        self.queues.remove(kind, entry);
         self.ranks[rank].demand -= 1;
-        self.transfer_data(cycle, kind, rank, number);
+        self.transfer_data(cycle, kind, rank, number, 1);
         if self.log.kept {
             let command = match (kind, closes) {
                 (Kind::Read, false) => CommandKind::Read,
@@ -149,19 +153,26 @@ impl Channel {
             self.close_by_itself(rank, number);
         }
         self.consider(rank, number);
-        let mut end = self.clock.time(cycle + self.gaps.to_end[k]);
-        if kind == Kind::Read {
-            end += self.settings.latency;
-        }
-        self.served_one(waited.transfer, end);
+        let end = self.data_end(cycle, kind);
+        self.served(waited.transfer, end, 1);
         if self.waiting > 0 {
             self.enter_at = self.enter_at.min(cycle + 1);
         }
+        if waited.count > 1 {
+            self.serve_run(cycle, until, kind, rank, number, entry);
+        }
     }
 
-    /// A column command: what it asks of those after it, and what it counts for.
+    /// When the data of a column command are through.
     #[inline(always)]
-    pub(crate) fn transfer_data(&mut self, cycle: u64, kind: Kind, rank: usize, number: usize) {
+    pub(crate) fn data_end(&self, cycle: u64, kind: Kind) -> Time {
+        let end = self.clock.time(cycle + self.gaps.to_end[kind as usize]);
+        if kind == Kind::Read { end + self.settings.latency } else { end }
+    }
+
+    /// The last of so many column commands of a bank: what it asks of those after it, and what they count for.
+    #[inline(always)]
+    pub(crate) fn transfer_data(&mut self, cycle: u64, kind: Kind, rank: usize, number: usize, bursts: u32) {
         let k = kind as usize;
         let recovered = cycle + self.gaps.to_precharge[k];
         let bank = self.bank_mut(rank, number);
@@ -199,12 +210,12 @@ impl Channel {
             self.house_at = self.house_at.min(served.refresh_due).min(rest);
         }
         if kind == Kind::Read {
-            served.activity.reads += 1;
+            served.activity.reads += u64::from(bursts);
         } else {
-            served.activity.writes += 1;
+            served.activity.writes += u64::from(bursts);
         }
-        self.stats.bursts[k] += 1;
-        self.served += 1;
+        self.stats.bursts[k] += u64::from(bursts);
+        self.served += bursts;
         self.floor = cycle + self.settings.column_slots;
     }
 

@@ -1,4 +1,7 @@
 //! The read and the write queue of a channel: bursts that wait, in order of age and, within each bank, of arrival.
+//!
+//! Bursts of a transfer that entered one after another, at even distances, and lie one behind the other in a row are one
+//! entry, a run: it takes as much room as they do, and is served burst by burst as they would be.
 
 use crate::request::Kind;
 
@@ -8,10 +11,10 @@ pub(crate) const NONE: u8 = u8::MAX;
 const PLACES: usize = 64;
 const ALL: usize = 2 * PLACES;
 
-/// One burst that waits.
+/// A burst that waits, and those of its run behind it.
 #[derive(Clone, Copy)]
 pub(crate) struct Entry {
-    /// Which burst entered before which.
+    /// Which burst entered before which. Those of a run are numbered one after the other.
     pub(crate) order: u64,
     /// The cycle it entered in.
     pub(crate) arrival: u64,
@@ -19,6 +22,10 @@ pub(crate) struct Entry {
     /// Place of its transfer.
     pub(crate) transfer: u32,
     pub(crate) column: u16,
+    /// Clocks from the entry of a burst of a run to that of the next.
+    stride: u16,
+    /// Bursts of the run.
+    pub(crate) count: u8,
     pub(crate) rank: u8,
     /// The bank, numbered within its rank.
     pub(crate) bank: u8,
@@ -26,15 +33,35 @@ pub(crate) struct Entry {
     pub(crate) next: u8,
 }
 
-const EMPTY: Entry = Entry { order: 0, arrival: 0, row: 0, transfer: 0, column: 0, rank: 0, bank: 0, next: NONE };
+const EMPTY: Entry =
+    Entry { order: 0, arrival: 0, row: 0, transfer: 0, column: 0, stride: 0, count: 1, rank: 0, bank: 0, next: NONE };
+
+impl Entry {
+    /// Whether a burst of its run is in this column of its row.
+    #[inline(always)]
+    pub(crate) fn covers(&self, row: u32, column: u32) -> bool {
+        self.row == row && column.wrapping_sub(u32::from(self.column)) < u32::from(self.count)
+    }
+
+    /// The first `bursts` of its run are served; some are left.
+    #[inline(always)]
+    pub(crate) fn shorten(&mut self, bursts: u32) {
+        debug_assert!(bursts < u32::from(self.count), "a run of {} lost {bursts}", self.count);
+        self.order += u64::from(bursts);
+        self.arrival += u64::from(bursts) * u64::from(self.stride);
+        self.column += bursts as u16;
+        self.count -= bursts as u8;
+    }
+}
 
 /// The places of one queue.
 #[derive(Clone, Copy)]
 struct Places {
-    all: u64,
-    /// A bit for each free place.
+    /// A bit for each place without an entry.
     free: u64,
+    /// Bursts that wait, and how many may.
     length: u32,
+    most: u32,
     /// No burst is overdue before this: the oldest at some time entered so long ago.
     overdue_at: u64,
 }
@@ -51,8 +78,7 @@ impl Queues {
     pub(crate) fn new(reads: u32, writes: u32, age_max: u64) -> Queues {
         let places = |count: u32| {
             assert!((1..=64).contains(&count), "a queue of {count}");
-            let all = u64::MAX >> (64 - count);
-            Places { all, free: all, length: 0, overdue_at: u64::MAX }
+            Places { free: u64::MAX, length: 0, most: count, overdue_at: u64::MAX }
         };
         Queues { entries: Box::new([EMPTY; ALL]), places: [places(reads), places(writes)], order: 0, age_max }
     }
@@ -71,12 +97,24 @@ impl Queues {
 
     #[inline(always)]
     pub(crate) fn has_room(&self, kind: Kind) -> bool {
-        self.places[kind as usize].free != 0
+        self.room(kind) != 0
+    }
+
+    /// Bursts that may enter.
+    #[inline(always)]
+    pub(crate) fn room(&self, kind: Kind) -> u32 {
+        self.places[kind as usize].most - self.places[kind as usize].length
     }
 
     #[inline(always)]
     pub(crate) fn length(&self, kind: Kind) -> u32 {
         self.places[kind as usize].length
+    }
+
+    /// No burst will have waited for too long before this.
+    #[inline(always)]
+    pub(crate) fn overdue_at(&self, kind: Kind) -> u64 {
+        self.places[kind as usize].overdue_at
     }
 
     /// Whether a burst will have waited for too long by `cycle`.
@@ -97,8 +135,8 @@ impl Queues {
 
     /// The one that has waited longest, or [`NONE`]. Looks at all.
     pub(crate) fn oldest(&self, kind: Kind) -> u8 {
-        let Places { all, free, .. } = self.places[kind as usize];
-        let taken = (0..PLACES).filter(|place| (all & !free) >> place & 1 == 1);
+        let free = self.places[kind as usize].free;
+        let taken = (0..PLACES).filter(|place| !free >> place & 1 == 1);
         let entries = taken.map(|place| (place + PLACES * kind as usize) as u8);
         entries.min_by_key(|entry| self.get(*entry).order).unwrap_or(NONE)
     }
@@ -107,7 +145,7 @@ impl Queues {
     #[inline(always)]
     pub(crate) fn push(&mut self, kind: Kind, entry: Entry) -> u8 {
         let places = &mut self.places[kind as usize];
-        debug_assert!(places.free != 0, "a full queue was asked for a place");
+        debug_assert!(places.length < places.most, "a full queue was asked for a place");
         let at = (places.free.trailing_zeros() as usize + PLACES * kind as usize) as u8;
         places.free &= places.free - 1;
         if places.length == 0 {
@@ -119,12 +157,36 @@ impl Queues {
         at
     }
 
-    /// Gives a place back.
+    /// `bursts`, which enter from `cycle` on `apart` clocks after one another, join the run that ends with the burst before
+    /// them. False if they do not go on as it does, in order and distance.
+    #[inline(always)]
+    pub(crate) fn join(&mut self, kind: Kind, run: u8, cycle: u64, apart: u64, bursts: u32) -> bool {
+        let next = self.order;
+        let run = self.get_mut(run);
+        let (count, gap) = (u64::from(run.count), cycle - run.arrival);
+        // The second of a run says how far they are apart.
+        let stride = if count == 1 { gap } else { u64::from(run.stride) };
+        let even = stride < 1 << 16 && gap == stride * count && (bursts == 1 || apart == stride);
+        if !even || run.order + count != next {
+            return false;
+        }
+        run.stride = stride as u16;
+        run.count += bursts as u8;
+        self.order += u64::from(bursts);
+        self.places[kind as usize].length += bursts;
+        true
+    }
+
+    /// Bursts were served, or, of those served, so many entered anew.
+    #[inline(always)]
+    pub(crate) fn leave(&mut self, kind: Kind, bursts: u32) {
+        self.places[kind as usize].length -= bursts;
+    }
+
+    /// Gives the place of an entry back whose last burst is served.
     #[inline(always)]
     pub(crate) fn remove(&mut self, kind: Kind, at: u8) {
-        let places = &mut self.places[kind as usize];
-        places.free |= 1 << (at as usize % PLACES);
-        places.length -= 1;
+        self.places[kind as usize].free |= 1 << (at as usize % PLACES);
     }
 }
 

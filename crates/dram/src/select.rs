@@ -79,7 +79,7 @@ impl Channel {
 
     /// The banks of a rank that something may be done for: during a drain also those that only reads wait for.
     #[inline(always)]
-    fn considered(&self, rank: &Rank) -> u64 {
+    pub(crate) fn considered(&self, rank: &Rank) -> u64 {
         let [reads, writes] = rank.waiting;
         if self.direction == Kind::Read { reads } else { reads | writes }
     }
@@ -199,13 +199,25 @@ impl Channel {
         if !self.is_next_known {
             return;
         }
-        // It may turn the bus.
-        let turns = kind != self.direction || self.queues.length(kind) == 1 || kind == Kind::Write;
-        if turns || self.queues.is_overdue(self.direction, self.next.cycle) {
+        let length = self.queues.length(kind);
+        // It may turn the bus: one more write to a drain, or read beside others, does not.
+        let turns = match (kind, self.direction) {
+            _ if length == 1 => true,
+            (Kind::Read, _) => false,
+            (Kind::Write, Kind::Write) => {
+                self.draining |= length >= self.settings.write_high;
+                false
+            }
+            (Kind::Write, Kind::Read) => {
+                length >= self.settings.write_high || self.queues.is_overdue(Kind::Write, self.floor)
+            }
+        };
+        let housed = changes && self.next.place == Choice::HOUSE;
+        if turns || housed || self.queues.is_overdue(self.direction, self.next.cycle) {
             self.is_next_known = false;
-        } else if changes {
+        } else if changes && (kind == Kind::Read || self.direction == Kind::Write) {
             let found = self.boards[rank % RANKS].choice(bank, self.floor, rank);
-            if self.next.place == found.place || self.next.place == Choice::HOUSE {
+            if self.next.place == found.place {
                 self.is_next_known = false;
             } else if found.is_before(&self.next) && self.ranks[rank].serves() {
                 // Before what was chosen, it is before what housekeeping was weighed against it, too.

@@ -1,0 +1,182 @@
+//! Long requests beside short ones: what the channel does of them many bursts at a time is, command for command and clock for
+//! clock, what it does a step at a time, called at every clock.
+
+use dram::{
+    Ack, Channel, ChannelStats, Checker, Command, CommandKind, Completion, Config, Device, Kind, PagePolicy, RankKind,
+    Ranks, Request,
+};
+use proptest::prelude::*;
+use sim::Time;
+
+const PORTS: u8 = 3;
+
+/// Channels of which the queues, the limits of drains, the ranks and the policies differ.
+fn configs() -> impl Strategy<Value = Config> {
+    let preset = prop::sample::select(vec!["DDR3-1600", "DDR4-2400", "LPDDR3-1600", "DDR5-4800"]);
+    let page =
+        prop::sample::select(vec![PagePolicy::Open, PagePolicy::Closed, PagePolicy::Timeout(Time::from_ns(150))]);
+    let order = prop::sample::select(vec!["row:rank:bank:group:column", "row:column:rank:bank:group"]);
+    let queues = (2u32..=64, 2u32..=64, 0u32..100, 0u32..100, 1u32..40);
+    (preset, prop::sample::select(vec![1, 2]), page, order, queues, any::<bool>()).prop_map(
+        |(preset, count, page, order, (reads, writes, high, low, turn_min), rests)| {
+            let device = Device::preset(preset).expect("a preset");
+            let age_max = device.clock.time(u64::from(device.timing.refi)) / 4 + Time::from_ns(10);
+            let write_high = (writes * high / 100).max(1);
+            Config {
+                ranks: vec![Ranks { kind: RankKind::Dram, count }],
+                order: order.parse().expect("an order"),
+                ports: PORTS,
+                read_queue: reads,
+                write_queue: writes,
+                write_high,
+                write_low: write_high * low / 101,
+                turn_min,
+                page,
+                age_max,
+                // The first refresh of a second rank is due half an interval late, so that eight more would be too late.
+                refresh_postpone: if rests { device.timing.refresh_postpone_max - 1 } else { 0 },
+                power_down_after: rests.then(|| Time::from_ns(100)),
+                ..Config::new(device)
+            }
+        },
+    )
+}
+
+/// A request: nanoseconds after the one before it, port, write or not, written through or not, page of 4 KiB, and line and
+/// lines of it.
+type Ask = (u64, u8, bool, bool, u64, u64, u64);
+
+fn asks() -> impl Strategy<Value = Vec<Ask>> {
+    let pause = prop_oneof![4 => Just(0u64), 4 => 0u64..60, 2 => 0u64..600, 1 => 0u64..4000];
+    let lines =
+        prop_oneof![3 => Just((0u64, 64u64)), 3 => (0u64..64).prop_map(|line| (line, 1)), 1 => (0u64..64, 1u64..200)];
+    let ask = (pause, 0..PORTS, any::<bool>(), any::<bool>(), 0u64..24, lines);
+    prop::collection::vec(ask, 1..60).prop_map(|asks| {
+        asks.into_iter()
+            .map(|(pause, port, write, through, page, (line, lines))| (pause, port, write, through, page, line, lines))
+            .collect()
+    })
+}
+
+fn requests(asks: &[Ask]) -> Vec<(Time, Request)> {
+    let mut now = Time::ZERO;
+    let request = |(number, (pause, port, write, through, page, line, lines)): (usize, &Ask)| {
+        now += Time::from_ns(*pause);
+        let kind = if *write { Kind::Write } else { Kind::Read };
+        let ack = if *through { Ack::Written } else { Ack::Accepted };
+        let (address, bytes) = (page * 4096 + line * 64, *lines as u32 * 64);
+        (now, Request { id: number as u64, port: *port, kind, address, bytes, ack })
+    };
+    asks.iter().enumerate().map(request).collect()
+}
+
+/// How the channel is called.
+#[derive(Clone, Copy, PartialEq)]
+enum Call {
+    /// When something may be done.
+    Done,
+    /// When something may come.
+    Event,
+    /// At every clock.
+    Clock,
+}
+
+struct Outcome {
+    done: Vec<Completion>,
+    log: Vec<Command>,
+    stats: ChannelStats,
+    activity: Vec<dram::RankActivity>,
+    ports: Vec<dram::PortStats>,
+    calls: u64,
+}
+
+fn drive(config: &Config, requests: &[(Time, Request)], call: Call, log: bool) -> Outcome {
+    let mut channel = Channel::new(config).expect("a channel");
+    if log {
+        channel.keep_log();
+    }
+    let (mut done, mut calls, mut cycle) = (Vec::new(), 0, 0);
+    let clock = config.device.clock;
+    let all = requests.iter().map(|(at, request)| (*at, Some(*request))).chain([(Time::MAX, None)]);
+    for (at, request) in all {
+        loop {
+            let next = match call {
+                Call::Done => channel.next_done(),
+                Call::Event => channel.next_event(),
+                // Idle time is not of interest here.
+                Call::Clock => channel.next_event().map(|next| next.min(clock.time(cycle))),
+            };
+            let Some(next) = next.filter(|next| *next < at) else { break };
+            let seen = done.len();
+            channel.advance(next, &mut done);
+            assert!(done[seen..].iter().all(|completion| completion.at == next), "called too late, at {next}");
+            calls += 1;
+            cycle = clock.at_or_before(next) + 1;
+        }
+        if let Some(request) = request {
+            channel.submit(at, request);
+            cycle = cycle.max(clock.at_or_before(at));
+        }
+    }
+    let later = requests.last().map_or(Time::ZERO, |(at, _)| *at) + Time::from_us(200);
+    Outcome {
+        done,
+        activity: channel.activity(later),
+        log: channel.take_log(),
+        stats: ChannelStats { steps: 0, ..channel.stats() },
+        ports: (0..PORTS).map(|port| channel.port_stats(port)).collect(),
+        calls,
+    }
+}
+
+fn rules(config: &Config, log: &[Command]) -> Vec<dram::Violation> {
+    let refreshed = vec![true; config.rank_count()];
+    let (mut checker, mut violations) = (Checker::new(&config.device, &refreshed), Vec::new());
+    for command in log {
+        checker.check(command, &mut violations);
+    }
+    violations
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(96) })]
+
+    #[test]
+    fn many_bursts_at_a_time_are_what_they_are_one_by_one(config in configs(), asks in asks()) {
+
+        let requests = requests(&asks);
+        let single = drive(&config, &requests, Call::Clock, true);
+        prop_assert_eq!(single.done.len(), requests.len());
+        prop_assert_eq!(rules(&config, &single.log), []);
+        for (call, log) in [(Call::Done, true), (Call::Done, false), (Call::Event, true)] {
+            let many = drive(&config, &requests, call, log);
+            prop_assert_eq!(&many.done, &single.done);
+            if log {
+                prop_assert_eq!(&many.log, &single.log);
+            }
+            prop_assert_eq!(&many.activity, &single.activity);
+            prop_assert_eq!((many.stats, &many.ports), (single.stats, &single.ports));
+        }
+    }
+}
+
+#[test]
+fn a_page_takes_few_calls_and_all_its_commands_are_there() {
+    for kind in [Kind::Read, Kind::Write] {
+        let config = Config { ports: PORTS, ..Config::new(Device::preset("DDR3-1600").expect("a preset")) };
+        let page = Request { id: 1, kind, address: 8192, bytes: 4096, ..Request::default() };
+        let outcome = drive(&config, &[(Time::from_ns(3), page)], Call::Done, true);
+        let column = if kind == Kind::Read { CommandKind::Read } else { CommandKind::Write };
+        let bursts: Vec<&Command> = outcome.log.iter().filter(|command| command.kind == column).collect();
+        let columns: Vec<u32> = bursts.iter().map(|command| command.column).collect();
+        assert_eq!(columns, (0..64).collect::<Vec<_>>(), "{kind:?}");
+        let gap = u64::from(config.device.timing.ccd_l);
+        assert!(bursts.windows(2).all(|pair| pair[1].cycle == pair[0].cycle + gap), "{kind:?}");
+        let activity = &outcome.activity[0];
+        assert_eq!(
+            [activity.reads, activity.writes],
+            [u64::from(kind == Kind::Read) * 64, u64::from(kind == Kind::Write) * 64]
+        );
+        assert!(outcome.calls <= 8, "{} calls for a page, {kind:?}", outcome.calls);
+    }
+}
