@@ -19,6 +19,9 @@ from nandram import units
         (units.duration(12_345), "12.3 us"),
         (units.duration(4_560_000), "4.56 ms"),
         (units.duration(1.2e9), "1.20 s"),
+        (units.days(0.25), "6.00 hours"),
+        (units.days(45.6), "45.6 days"),
+        (units.days(3652.5), "10.0 years"),
     ],
 )
 def test_units(found: str, expected: str) -> None:

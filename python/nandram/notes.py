@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from nandram.units import count, duration
+from nandram.units import count, days, duration
 
 
 def of(inside: dict[str, Any]) -> list[str]:
@@ -24,7 +24,8 @@ def of(inside: dict[str, Any]) -> list[str]:
         lines.append(f"energy of flash, bus and SRAM: {inside['energy_j']['total']:.4g} J")
     elif "cpu" in inside:
         lines += _programs(inside)
-        lines.append(f"energy of main memory: {inside['energy_j']['total']:.4g} J")
+        drive = f", of the drive's flash {inside['drive']['energy_j']:.4g} J" if "drive" in inside else ""
+        lines.append(f"energy of main memory: {inside['energy_j']['total']:.4g} J{drive}")
     else:
         lines += _flash(inside["ftl"])
         lines.append(f"energy of the flash: {inside['energy_j']['total']:.4g} J")
@@ -60,6 +61,19 @@ def _programs(inside: dict[str, Any]) -> list[str]:
         f"{count(cpu['threads'], 'thread')}, {accesses:,} loads and stores: {hits}, "
         f"{count(cpu['fills'], 'line')} of memory, {count(cpu['write_backs'], 'line')} back"
     ]
+    cache = inside.get("cache")
+    if cache is not None:
+        asked = cache["hits"] + cache["merged"] + cache["misses"]
+        lines.append(
+            f"cache of DRAM, from the run's beginning: {100 * (asked - cache['misses']) / max(asked, 1):.1f} % hits, "
+            f"{count(cache['misses'], 'page')} of flash asked for, {cache['prefetches']:,} read ahead, "
+            f"{inside['nvmm']['programs_host']:,} written back"
+        )
+    half, all_ = (inside.get("lifetime_days", {}).get(part) for part in ("half", "all"))
+    if half is not None:
+        lines.append(
+            f"at this rate of writing half of the flash is worn out in {days(half)}, all of it in {days(all_)}"
+        )
     linux = inside.get("linux")
     if linux is not None:
         lines.append(

@@ -24,6 +24,13 @@ def duration(nanoseconds: float) -> str:
     return f"{nanoseconds:.0f} ns"
 
 
+def days(amount: float) -> str:
+    """``5.0 hours``, ``12.3 days``, ``4.56 years``."""
+    if amount < 2:
+        return f"{_digits(24 * amount)} hours"
+    return f"{_digits(amount)} days" if amount < 730.5 else f"{_digits(amount / 365.25)} years"
+
+
 def _scaled(amount: float, unit: str) -> str:
     for prefix, scale in (("T", 1e12), ("G", 1e9), ("M", 1e6), ("k", 1e3)):
         if amount >= scale:

@@ -31,6 +31,7 @@ def test_every_experiment_is_in_order(name: str, quick: bool) -> None:
     assert list(paper.experiment.entries) == list(paper.claims.claims)
     used = {run for entry in paper.experiment.entries.values() for run in paper.experiment.runs_of(entry)}
     used.update(run for band in paper.experiment.bands.values() for run in paper.experiment.runs_of_band(band))
+    used.update(run for chart in paper.experiment.charts.values() for run in paper.experiment.runs_of_chart(chart))
     assert used == set(paper.experiment.runs)
     for run in paper.experiment.runs.values():
         for place in run.places():

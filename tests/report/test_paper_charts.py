@@ -42,7 +42,7 @@ x_title = "requests outstanding"
 y_title = "IOPS"
 scale = "log"
 y_scale = "log"
-ours = { reads = "reads.read_iops", level = "0 * reads.read_iops + 1.5 * one.read_iops", deep = "0 * reads.read_iops + 1" }
+ours = { reads = "reads.read_iops", level = "0 * reads.read_iops + 1.5 * one.read_iops", deep = "0 * gain + 1" }
 crossings = [["reads", "level"], ["level", "deep"]]
 stated_x = ["tiny.depth.knee"]
 note = "a sentence"
@@ -136,7 +136,7 @@ def test_the_page_has_the_marks(charted: Path) -> None:
         ('["level", "deep"]', '["level", "deeep"]', "crossings: found `deeep`"),
         ('["level", "deep"]', '["level"]', "two names of series"),
         ('y_scale = "log"', 'y_scale = "names"', "y_scale: found `names`"),
-        ("read_iops + 1", "read_iops - 1", "above zero, where y_scale is log"),
+        ("0 * gain + 1", "0 * gain - 1", "above zero, where y_scale is log"),
         ('marks = "bars"', 'marks = "bar"', "marks: found `bar`"),
         ('scale = "names"\nmarks', "marks", "names, where marks are bars"),
         ('["few.read_us", "many.read_us"]', "[]", "a text, or a list of texts"),

@@ -204,14 +204,17 @@ def _parts(result: "Result", source: str) -> Figure | None:
 
 
 def _energy(result: "Result", source: str) -> Figure | None:
-    energy = {name: joules for name, joules in result.inside.get("energy_j", {}).items() if name != "total"}
+    # Of main memory its parts, if there are several, and the drive's flash beside them.
+    energy = result.inside.get("memory_energy_j") or result.inside.get("energy_j", {})
+    energy = {name: joules for name, joules in energy.items() if name != "total"}
+    energy["flash of the drive"] = result.inside.get("drive", {}).get("energy_j", 0)
     energy = {name: joules for name, joules in energy.items() if isinstance(joules, int | float) and joules > 0}
     if not energy:
         return None
     rows = [{"series": "energy", "name": name.replace("_", " "), "value": 1000 * j} for name, j in energy.items()]
     chart = charts.bars(rows, ["energy"], Axis("energy (mJ)"), Axis("by"))
     table = [(row["name"], row["value"]) for row in rows]
-    title = f"Energy by part: {result.energy_j:.4g} J in all"
+    title = f"Energy by part: {sum(energy.values()):.4g} J in all"
     return Figure(title, chart, source, ("by", "energy (mJ)"), table, height=40 + 26 * len(rows))
 
 
