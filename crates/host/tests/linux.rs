@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 
 use host::cpu::Kernel;
-use host::linux::{Area, AreaKind, Cost, Linux, LinuxConfig};
+use host::linux::{Area, AreaKind, Cost, Linux, LinuxConfig, Resident};
 use media::{Act, Op, Step};
 use proptest::prelude::*;
 use sim::{Streams, Time};
@@ -21,6 +21,7 @@ fn config(frames: u32) -> LinuxConfig {
         page: cost(300),
         submit: cost(4000),
         complete: cost(3000),
+        vectors: 64,
         wake: cost(2000),
         readahead: (4, 32),
         mapped_misses: 100,
@@ -203,4 +204,85 @@ fn a_sync_writes_what_was_changed_then_the_journal_then_flushes() {
     }
     let journal = bench.linux.drive_pages() - 1024;
     assert_eq!(bench.commands, [(Op::Write, 5, 3), (Op::Write, journal, 2), (Op::Flush, 0, 0)]);
+}
+
+#[test]
+fn what_was_written_before_is_where_writing_it_would_have_left_it() {
+    let areas = || vec![Area { first: 0, pages: 800, kind: AreaKind::Anonymous }];
+    let (mut rule, mut made) = (Bench::new(512, areas(), 1, 1), Bench::new(512, areas(), 1, 1));
+    rule.linux.was_written(0, 800);
+    let mut now = Time::ZERO;
+    for page in 0..800 {
+        now = now.max(made.now()) + Time::from_us(50);
+        made.touch(now, page, true);
+    }
+    while made.step() {}
+    let held = |bench: &mut Bench| (0..800).filter(|page| bench.linux.translate(0, *page, false).is_some()).count();
+    let (by_rule, by_writing) = (held(&mut rule), held(&mut made));
+    assert!(by_rule.abs_diff(by_writing) <= 32, "{by_rule} and {by_writing} pages are in memory");
+    assert!(rule.linux.translate(0, 799, false).is_some() && rule.linux.translate(0, 0, false).is_none());
+    // What went first lies first in the swap area, and comes back with its neighbours; what goes next is written.
+    for bench in [&mut rule, &mut made] {
+        bench.commands.clear();
+        for page in 0..64 {
+            bench.touch(Time::from_s(1 + page), page, false);
+            while bench.step() {}
+        }
+        let read: Vec<_> =
+            bench.commands.iter().filter(|(op, ..)| *op == Op::Read).map(|(_, at, n)| (*at, *n)).collect();
+        assert_eq!(read, (0..8).map(|n| (800 + 8 * n, 8)).collect::<Vec<_>>());
+        assert!(bench.commands.iter().any(|(op, ..)| *op == Op::Write), "changed pages go unwritten");
+    }
+}
+
+#[test]
+fn ends_of_one_vector_wait_for_each_other() {
+    let spans = [1, 64].map(|vectors| {
+        let areas = vec![Area { first: 0, pages: 100_000, kind: AreaKind::Mapped }];
+        let cost = Cost::fixed;
+        let complete = cost(Time::from_us(500));
+        let config = LinuxConfig { vectors, complete, mapped_misses: 0, ..config(8192) };
+        let mut linux = Linux::new(config, areas, 8, &Streams::new(1));
+        for thread in 0..8 {
+            assert_eq!(linux.fault(Time::ZERO, thread, 1000 * u64::from(thread), false), None);
+        }
+        let mut at = Time::ZERO;
+        while let Some(next) = linux.next_event() {
+            at = next;
+            linux.advance(next);
+            for command in std::mem::take(&mut linux.commands) {
+                linux.done(next, command.id);
+            }
+        }
+        assert_eq!(linux.effects.resumed.len(), 8);
+        at
+    });
+    assert!(spans[0] > Time::from_us(4000) && spans[0] < Time::from_us(4100), "{spans:?}");
+    assert!(spans[1] > Time::from_us(500) && spans[1] < Time::from_us(600), "{spans:?}");
+}
+
+#[test]
+fn where_all_is_in_memory_calls_and_first_uses_are_left() {
+    let areas = [
+        Area { first: 0, pages: 10, kind: AreaKind::Anonymous },
+        Area { first: 16, pages: 10, kind: AreaKind::Mapped },
+        Area { first: 32, pages: 10, kind: AreaKind::File },
+    ];
+    let fixed = |ns| Cost::fixed(Time::from_ns(ns));
+    let config = LinuxConfig { fault: fixed(1000), map: fixed(500), call: fixed(800), page: fixed(300), ..config(64) };
+    let mut kernel = Resident::new(config, &areas, &Streams::new(1));
+    kernel.was_written(4, 6);
+    let now = Time::from_us(7);
+    for (page, took) in [(0, Some(1800)), (3, Some(1800)), (4, None), (16, Some(1500)), (25, Some(1500)), (32, None)] {
+        assert_eq!(kernel.translate(0, page, true).is_none(), took.is_some(), "page {page}");
+        if let Some(took) = took {
+            assert_eq!(kernel.fault(now, 0, page, true), Some(now + Time::from_ns(took)), "page {page}");
+        }
+        assert_eq!(kernel.translate(0, page, true), Some(page));
+    }
+    let step = Step { act: Act::Read, bytes: 100, address: 32 * PAGE, ..Step::default() };
+    assert_eq!(kernel.call(now, 0, &step), Some(now + Time::from_ns(800)));
+    assert_eq!(kernel.counted(), (4, 1));
+    kernel.reset_stats();
+    assert_eq!(kernel.counted(), (0, 0));
 }

@@ -37,7 +37,7 @@ fn number(outcome: &MemoryOutcome, path: &str) -> f64 {
 
 #[test]
 fn an_update_of_all_dram_is_a_way_to_it_and_back() {
-    let text = "kind = \"gups\"\ntable = \"512MiB\"\nupdates = 2000\n";
+    let text = "kind = \"gups\"\ntable = \"512MiB\"\nupdates = 2000\ncreated = true\n";
     let outcome = play("dram-only", &[], "ordered", text);
     assert_eq!(number(&outcome, "/cpu/instructions"), 2000.0 * 63.0);
     // Closed banks: row, column and burst of DDR3-1600 and the 20 ns of the way; a conflict or a refresh now and then.

@@ -338,6 +338,35 @@ fn one_at_a_time_it_is_the_obvious_cache_without_any_log() {
 }
 
 #[test]
+fn what_was_written_before_is_there_as_writing_it_would_have_left_it() {
+    for (seed, cold, pages) in [(1, 0, 40), (2, 2, 40), (3, 1, 10)] {
+        let config = Config { cold, prefetch: Prefetch::None, prefetches: 0, ..config() };
+        let (mut made, mut rule) = (World::new(&config, seed), World::new(&config, seed));
+        for page in 0..pages {
+            made.ask(0, page * u64::from(config.page_bytes), LineKind::WriteBack);
+            made.settle();
+        }
+        rule.hybrid.was_written(0..pages);
+        rule.frames = (0..config.frames()).map(|frame| (frame, Page::default())).collect();
+        let mut rng = Streams::new(seed).stream("after");
+        for world in [&mut made, &mut rule] {
+            world.hybrid.keep_log();
+            world.hybrid.take_log();
+        }
+        for _ in 0..300 {
+            let (address, write) = (rng.below(pages) * u64::from(config.page_bytes), rng.below(2) == 0);
+            let kind = if write { LineKind::WriteBack } else { LineKind::Fill };
+            let told = [&mut made, &mut rule].map(|world| {
+                world.ask(1, address, kind);
+                world.settle();
+                world.hybrid.take_log()
+            });
+            assert_eq!(told[0], told[1], "seed {seed}, {address:#x}");
+        }
+    }
+}
+
+#[test]
 fn with_prefetching_no_line_is_lost_and_every_prefetch_is_accounted_for() {
     for seed in 0..200 {
         let prefetch = if seed % 2 == 0 { Prefetch::Sequential(3) } else { Prefetch::Adaptive(8) };

@@ -50,6 +50,50 @@ fn a_table_that_is_created_is_written_whole_before_it_is_measured() {
 }
 
 #[test]
+fn a_table_that_was_created_says_so_and_is_not_written() {
+    let mut programs = parse("kind = \"gups\"\ntable = \"1MiB\"\nupdates = 10\ncreated = true\n");
+    assert!(programs.regions()[0].written);
+    assert_eq!(all(&mut programs, 0).len(), 20);
+    assert!(!parse("kind = \"gups\"\ntable = \"1MiB\"\nupdates = 10\n").regions()[0].written);
+}
+
+#[test]
+fn a_token_reads_its_experts_and_the_context_and_adds_its_own() {
+    let text = "kind = \"inference\"\nweights = \"1MiB\"\nlayers = 4\nexperts = 8\nactive = 2\nkv = \"1KiB\"\ncontext = 10\n\
+                tokens = 3\nthreads = 2\n";
+    let mut programs = parse(text);
+    let (weights, context) = (programs.regions()[0].clone(), programs.regions()[1].clone());
+    assert_eq!((weights.backing, weights.bytes, weights.written), (Backing::Mapped, 1 << 20, false));
+    assert_eq!((context.backing, context.bytes, context.written), (Backing::Anonymous, 4 * 256 * 13, true));
+    let threads = [all(&mut programs, 0), all(&mut programs, 1)];
+    let of = |region: &workload::program::Region, at: &u64| (region.base..region.base + region.bytes).contains(at);
+    let mut matrices = std::collections::BTreeMap::new();
+    let mut lines = std::collections::BTreeMap::new();
+    for steps in &threads {
+        for at in accesses(steps, Act::Load) {
+            if of(&weights, &at) {
+                *matrices.entry((at - weights.base) / (32 << 10)).or_insert(0) += 1;
+            } else {
+                assert!(of(&context, &at), "{at:#x} is in no region");
+                *lines.entry(at).or_insert(0) += 1;
+            }
+        }
+    }
+    // Three tokens, four layers, two experts of 512 lines each, whole and by both threads alike.
+    assert_eq!(matrices.values().sum::<u64>(), 3 * 4 * 2 * 512);
+    assert!(matrices.values().all(|count| count % 512 == 0) && matrices.len() > 8, "{matrices:?}");
+    // Of each layer 10 tokens of four lines, read three times; one more twice, and one once.
+    let counted = |times: u64| lines.values().filter(|count| **count == times).count();
+    assert_eq!([counted(3), counted(2), counted(1)], [4 * 40, 4 * 4, 4 * 4]);
+    let stores = accesses(&threads[0], Act::Store);
+    assert!(
+        stores.len() == 3 * 4 * 4
+            && stores.iter().all(|at| of(&context, at))
+            && accesses(&threads[1], Act::Store).is_empty()
+    );
+}
+
+#[test]
 fn a_part_of_a_mix_is_random() {
     for (random, least, most) in [(0.0, 9999, 9999), (0.3, 6800, 7200), (1.0, 0, 20)] {
         let text = format!("kind = \"mix\"\ntable = \"64MiB\"\naccesses = 10000\nrandom = {random}\n");

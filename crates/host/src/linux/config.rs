@@ -46,6 +46,8 @@ pub struct LinuxConfig {
     pub submit: Cost,
     /// A command's end: interrupt, driver, block layer, unlocking its pages.
     pub complete: Cost,
+    /// Cores that ends of commands come to, one after another on each: the interrupt vectors of the driver.
+    pub vectors: u16,
     /// The wake-up of who waits for it, and the switch to it.
     pub wake: Cost,
     /// Pages of the first readahead, and of the longest.

@@ -25,6 +25,8 @@ pub(super) struct Io {
     frames: Vec<u32>,
     /// The thread that waits for it, if it is not the frames' waiters.
     of: Option<u16>,
+    /// The thread on whose core it was made.
+    thread: u16,
     submitted: Time,
     took: Time,
 }
@@ -32,7 +34,7 @@ pub(super) struct Io {
 impl Linux {
     /// Makes a command, handed to the drive at `at`.
     pub(super) fn command(&mut self, what: What, page: u64, pages: u32, frames: Vec<u32>, of: Option<u16>, at: Time) {
-        let io = Io { what, page, pages, frames, of, submitted: at, took: Time::ZERO };
+        let io = Io { what, page, pages, frames, of, thread: self.running, submitted: at, took: Time::ZERO };
         let id = self.free_ios.pop().unwrap_or(self.ios.len() as u32);
         match self.ios.get_mut(id as usize) {
             Some(place) => *place = io,
@@ -61,7 +63,10 @@ impl Linux {
     pub fn done(&mut self, now: Time, id: u32) {
         let io = &mut self.ios[id as usize];
         io.took = now - io.submitted;
-        let at = now + self.config.complete.draw(&mut self.rng);
+        // Interrupts of one vector are one core's, and wait for each other.
+        let vector = usize::from(io.thread % self.config.vectors);
+        let at = now.max(self.vectors[vector]) + self.config.complete.draw(&mut self.rng);
+        self.vectors[vector] = at;
         self.at(at, Event::Ended(id));
     }
 

@@ -15,6 +15,7 @@ mod frames;
 mod io;
 pub mod readahead;
 mod reclaim;
+mod resident;
 mod swap;
 
 use std::cmp::Reverse;
@@ -28,6 +29,7 @@ pub use config::{Cost, LinuxConfig};
 use frames::{CACHED, DIRTY, Frames, LOCKED, MAPPED, REFERENCED};
 use io::Io;
 use readahead::ReadAhead;
+pub use resident::Resident;
 use swap::Swap;
 
 /// What an area of virtual memory is.
@@ -153,6 +155,10 @@ pub struct Linux {
     agenda: BinaryHeap<Reverse<(Time, u64, Event)>>,
     order: u64,
     now: Time,
+    /// The thread that asked for something last.
+    running: u16,
+    /// When each vector's core is done with what has ended.
+    vectors: Vec<Time>,
     stats: LinuxStats,
     /// For the processor and memory.
     pub effects: Effects,
@@ -199,6 +205,8 @@ impl Linux {
             agenda: BinaryHeap::new(),
             order: 0,
             now: Time::ZERO,
+            running: 0,
+            vectors: vec![Time::ZERO; usize::from(config.vectors)],
             stats: LinuxStats::default(),
             effects: Effects::default(),
             commands: Vec::new(),
@@ -226,6 +234,24 @@ impl Linux {
     /// What was done so far is not to be counted.
     pub fn reset_stats(&mut self) {
         self.stats = LinuxStats::default();
+    }
+
+    /// Anonymous memory from page `first` on was written before, from its beginning to its end: the last of it is in memory, and
+    /// the rest in the swap area, in the order in which it went there.
+    pub fn was_written(&mut self, first: u64, pages: u64) {
+        let (_, high) = self.config.watermarks();
+        for page in first..first + pages {
+            assert_eq!(self.places[page as usize], ABSENT, "page {page:#x} was written before");
+            if self.frames.free() <= high {
+                let Some(frame) = self.frames.oldest(false) else { break };
+                let old = self.frames.get(frame).page;
+                let slot = self.swap.take(old);
+                self.places[old as usize] = SWAPPED | slot;
+                self.frames.release(frame);
+            }
+            let frame = self.frames.take(page as u32, MAPPED | DIRTY).expect("more are free");
+            self.places[page as usize] = frame;
+        }
     }
 
     /// When it has something to do next.
@@ -274,6 +300,7 @@ impl Linux {
 
     /// A thread goes on with what it does; when it is done with it, or `None` if it waits.
     fn go(&mut self, thread: u16, at: Time) -> Option<Time> {
+        self.running = thread;
         let done = match self.callers[usize::from(thread)].doing {
             Doing::Nothing => unreachable!("thread {thread} does nothing here"),
             Doing::Fault { .. } => self.go_on_fault(thread, at),

@@ -16,6 +16,21 @@ use crate::machine::{Completion, Machine};
 use crate::prepare::{Preparation, prepare};
 use crate::system::System;
 
+/// Programs' regions as a kernel sees them.
+pub(super) fn areas(programs: &Programs) -> Vec<Area> {
+    let kind = |backing| match backing {
+        Backing::Anonymous => AreaKind::Anonymous,
+        Backing::Mapped => AreaKind::Mapped,
+        Backing::File => AreaKind::File,
+    };
+    let area = |region: &workload::program::Region| Area {
+        first: region.base / PAGE,
+        pages: region.bytes.div_ceil(PAGE),
+        kind: kind(region.backing),
+    };
+    programs.regions().iter().map(area).collect()
+}
+
 /// A kernel over a drive.
 pub struct Drive {
     linux: Linux,
@@ -36,18 +51,10 @@ impl Drive {
         streams: &Streams,
         cache: Option<&Path>,
     ) -> Result<Drive, MemoryError> {
-        let kind = |backing| match backing {
-            Backing::Anonymous => AreaKind::Anonymous,
-            Backing::Mapped => AreaKind::Mapped,
-            Backing::File => AreaKind::File,
-        };
-        let area = |region: &workload::program::Region| Area {
-            first: region.base / PAGE,
-            pages: region.bytes.div_ceil(PAGE),
-            kind: kind(region.backing),
-        };
-        let areas = programs.regions().iter().map(area).collect();
-        let linux = Linux::new(config, areas, programs.threads(), streams);
+        let mut linux = Linux::new(config, areas(programs), programs.threads(), streams);
+        for region in programs.regions().iter().filter(|region| region.written) {
+            linux.was_written(region.base / PAGE, region.bytes.div_ceil(PAGE));
+        }
         let parts = Parts::new(system, PayloadKind::None)?;
         let wanted = linux.drive_pages() * PAGE;
         if wanted > parts.user_bytes {

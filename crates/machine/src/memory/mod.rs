@@ -59,6 +59,14 @@ impl MainMemory {
         }
     }
 
+    /// Before time begins: `bytes` from `address` on were written, from their beginning to their end.
+    pub fn was_written(&mut self, address: u64, bytes: u64) {
+        match self {
+            MainMemory::Dram(_) => {}
+            MainMemory::Hybrid(hybrid) => hybrid.was_written(address, bytes),
+        }
+    }
+
     /// Asks for a line at `now`.
     ///
     /// # Panics

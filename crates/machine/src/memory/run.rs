@@ -2,7 +2,8 @@
 
 use std::path::Path;
 
-use host::cpu::{Bare, Cpu, Effects, Kernel, PAGE, ThreadStats};
+use host::cpu::{Cpu, Effects, Kernel, PAGE, ThreadStats};
+use host::linux::{LinuxConfig, Resident};
 use media::{LINE, LineRequest, Op, Status};
 use serde_json::{Map, Value, json};
 use sim::{Streams, Time};
@@ -80,35 +81,52 @@ pub trait World: Kernel {
     fn begin(&mut self, now: Time);
 }
 
-/// No kernel, and no device.
-#[derive(Default)]
-pub struct NoWorld(Bare, Effects);
+/// A kernel that has all in memory, and no device.
+pub(super) struct InMemory {
+    kernel: Resident,
+    effects: Effects,
+}
 
-impl Kernel for NoWorld {
-    #[inline(always)]
-    fn translate(&mut self, thread: u16, page: u64, store: bool) -> Option<u64> {
-        self.0.translate(thread, page, store)
-    }
-    fn fault(&mut self, now: Time, thread: u16, page: u64, store: bool) -> Option<Time> {
-        self.0.fault(now, thread, page, store)
-    }
-    fn call(&mut self, now: Time, thread: u16, step: &media::Step) -> Option<Time> {
-        self.0.call(now, thread, step)
+impl InMemory {
+    fn new(programs: &Programs, config: LinuxConfig, streams: &Streams) -> InMemory {
+        let mut kernel = Resident::new(config, &super::drive::areas(programs), streams);
+        for region in programs.regions().iter().filter(|region| region.written) {
+            kernel.was_written(region.base / PAGE, region.bytes.div_ceil(PAGE));
+        }
+        InMemory { kernel, effects: Effects::default() }
     }
 }
 
-impl World for NoWorld {
+impl Kernel for InMemory {
+    #[inline(always)]
+    fn translate(&mut self, thread: u16, page: u64, store: bool) -> Option<u64> {
+        self.kernel.translate(thread, page, store)
+    }
+    fn fault(&mut self, now: Time, thread: u16, page: u64, store: bool) -> Option<Time> {
+        self.kernel.fault(now, thread, page, store)
+    }
+    fn call(&mut self, now: Time, thread: u16, step: &media::Step) -> Option<Time> {
+        self.kernel.call(now, thread, step)
+    }
+}
+
+impl World for InMemory {
     fn next_event(&self) -> Option<Time> {
         None
     }
     fn advance(&mut self, _: Time) {}
     fn effects(&mut self) -> &mut Effects {
-        &mut self.1
+        &mut self.effects
     }
     fn report(&mut self, _: Time) -> Map<String, Value> {
-        Map::new()
+        let (faults, calls) = self.kernel.counted();
+        let mut all = Map::new();
+        all.insert("kernel".to_owned(), json!({ "faults": faults, "calls": calls }));
+        all
     }
-    fn begin(&mut self, _: Time) {}
+    fn begin(&mut self, _: Time) {
+        self.kernel.reset_stats();
+    }
 }
 
 /// A run that ended.
@@ -156,9 +174,9 @@ pub fn run(
     let streams = Streams::new(options.seed);
     let programs = Programs::open(path, &streams)?;
     let file = path.display().to_string();
-    let memory = MainMemory::new(system, &streams)?;
+    let mut memory = MainMemory::new(system, &streams)?;
+    let kernel = system.kernel.config(system.usable_memory());
     if system.memory.files == Files::Drive {
-        let kernel = system.kernel.config(system.usable_memory());
         let world = Drive::new(system, &programs, kernel, &streams, options.cache.as_deref())?;
         return Flight::new(system, programs, memory, world).fly(system, &file, watch);
     }
@@ -166,7 +184,11 @@ pub fn run(
     if found > room {
         return Err(MemoryError::Room { file, found: sim::units::show_size(found), room: sim::units::show_size(room) });
     }
-    Flight::new(system, programs, memory, NoWorld::default()).fly(system, &file, watch)
+    for region in programs.regions().iter().filter(|region| region.written) {
+        memory.was_written(region.base, region.bytes);
+    }
+    let world = InMemory::new(&programs, kernel, &streams);
+    Flight::new(system, programs, memory, world).fly(system, &file, watch)
 }
 
 /// Digits behind the point that show four of a number that is not zero.

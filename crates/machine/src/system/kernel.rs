@@ -11,24 +11,25 @@ const SPREAD: &str = "half of the mean: interrupts, caches and locks";
 const READAHEAD: &str = "Linux: mm/readahead.c, VM_MAX_READAHEAD of 128 KiB and get_init_ra_size";
 
 section! {
-    /// A Linux-like kernel. Each step has a mean and a standard deviation, and is log-normal.
+    /// A Linux-like kernel. Each step has a mean and a standard deviation, and is log-normal. Where files are in memory, calls
+    /// and the first use of a page are all that is left of it.
     Kernel {
         "kernel.fault" fault: Time = TIME,
             assumed("2us", STEPS),
             "A page fault: exception, finding the area and the page.",
-            when "memory.files" is "drive";
+            when "memory.type" is "dram" | "hybrid";
         "kernel.map" map: Time = TIME,
             assumed("1us", STEPS),
             "Mapping a page that is there, and the return to the program.",
-            when "memory.files" is "drive";
+            when "memory.type" is "dram" | "hybrid";
         "kernel.call" call: Time = TIME,
             assumed("1us", STEPS),
             "A system call: entry, the way to the page cache, return.",
-            when "memory.files" is "drive";
+            when "memory.type" is "dram" | "hybrid";
         "kernel.page" page: Time = TIME,
             assumed("500ns", STEPS),
             "A frame: allocated, cleared or entered into the page cache.",
-            when "memory.files" is "drive";
+            when "memory.type" is "dram" | "hybrid";
         "kernel.submit" submit: Time = TIME,
             assumed("4us", STEPS),
             "A command to the drive: file system, block layer, driver up to the doorbell.",
@@ -37,6 +38,10 @@ section! {
             assumed("3us", STEPS),
             "A command's end: interrupt, driver, block layer.",
             when "memory.files" is "drive";
+        "kernel.vectors" vectors: u32 = COUNT.within(1.0, 64.0),
+            assumed("64", "NVMe has a queue and a vector for each core"),
+            "Interrupt vectors of the driver: cores that commands' ends come to, one after another on each.",
+            when "memory.files" is "drive";
         "kernel.wake" wake: Time = TIME,
             assumed("3us", STEPS),
             "The wake-up of the thread that waits for it, and the context switch.",
@@ -44,7 +49,7 @@ section! {
         "kernel.spread" spread: f64 = super::key::NUMBER.within(0.0, 10.0),
             assumed("0.5", SPREAD),
             "Standard deviation of each step, by its mean.",
-            when "memory.files" is "drive";
+            when "memory.type" is "dram" | "hybrid";
         "kernel.readahead" readahead: u64 = SIZE.within(4096.0, 16777216.0),
             given("128KiB", READAHEAD),
             "The longest readahead, a power of two of pages.",
@@ -94,6 +99,7 @@ impl Kernel {
             page: cost(self.page),
             submit: cost(self.submit),
             complete: cost(self.complete),
+            vectors: self.vectors as u16,
             wake: cost(self.wake),
             readahead: (pages(self.initial), pages(self.readahead)),
             mapped_misses: self.mapped_misses,

@@ -29,7 +29,7 @@ pub use config::{Config, Prefetch};
 pub use directory::Victim;
 pub use stats::Stats;
 
-use directory::Directory;
+use directory::{Directory, Found};
 use evict::WriteBack;
 use fetch::Fetch;
 use prefetch::Prefetcher;
@@ -307,6 +307,26 @@ impl Hybrid {
             stats: Stats::default(),
             log: None,
             config: *config,
+        }
+    }
+
+    /// Before anything is asked for: `pages` were written, one after the other, and what had to leave is in flash. The cache is
+    /// left as that leaves it: the last of them are there and changed, but for those that were cold when their set missed.
+    ///
+    /// # Panics
+    /// If something is under way.
+    pub fn was_written(&mut self, pages: std::ops::Range<u64>) {
+        assert!(self.is_idle(), "pages written before time begins");
+        let kept = pages.end.saturating_sub(self.config.frames()).max(pages.start);
+        for page in kept..pages.end {
+            if self.directory.find(page) != Found::Absent {
+                continue;
+            }
+            self.directory.insert(page, 0, false).expect("nothing is on its way");
+            self.directory.filled(page, true);
+            if kept > pages.start {
+                self.directory.clean_cold(page, self.config.cold);
+            }
         }
     }
 

@@ -9,6 +9,7 @@
 //! | `mmap` | random reads of a file that is mapped |
 //! | `dd-read`, `dd-write` | a file from its beginning to its end, in blocks |
 //! | `fileserver`, `webproxy`, `webserver`, `varmail`, `oltp`, `videoserver` | filebench's personalities |
+//! | `inference` | tokens of a large language model: weights and context, read from end to end |
 //! | `trace` | a memory trace ([`crate::memory`]), on one thread |
 //!
 //! `[[program]]` tables, each with a `kind` of its own, are programs that run at once. A file that is no TOML is a memory
@@ -18,6 +19,7 @@
 //! use. Every random choice is from the stream `program.N.T` of thread T of program N.
 
 mod filebench;
+mod inference;
 mod keys;
 mod random;
 mod replay;
@@ -54,6 +56,8 @@ pub struct Region {
     pub base: u64,
     /// Its bytes.
     pub bytes: u64,
+    /// All of it was written before, from its beginning to its end.
+    pub written: bool,
 }
 
 /// Regions begin at multiples of this: of a page, and of the longest that main memory is made of.
@@ -96,7 +100,7 @@ impl Regions {
     /// Adds one. Its base.
     fn add(&mut self, name: &'static str, backing: Backing, bytes: u64) -> u64 {
         let base = self.end();
-        self.0.push(Region { name, backing, base, bytes });
+        self.0.push(Region { name, backing, base, bytes, written: false });
         base
     }
 }
@@ -208,7 +212,7 @@ impl Steps for Programs {
 
 /// The kinds, each with what makes it.
 type Make = fn(&mut Making<'_>, &'static str) -> Result<(), Error>;
-const KINDS: [(&str, Make); 12] = [
+const KINDS: [(&str, Make); 13] = [
     ("gups", random::make),
     ("mix", random::make),
     ("mmap", random::make),
@@ -220,6 +224,7 @@ const KINDS: [(&str, Make); 12] = [
     ("varmail", filebench::make),
     ("oltp", filebench::make),
     ("videoserver", filebench::make),
+    ("inference", inference::make),
     ("trace", replay::make),
 ];
 

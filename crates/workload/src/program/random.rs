@@ -19,8 +19,8 @@ const BATCH: u64 = 512;
 ///
 /// All have `threads`, among which the accesses are shared out; `instructions` between two accesses; `ordered`: an access
 /// waits until all before it is done, since a random number generator's lock, or a reading of the time stamp counter, comes
-/// between them; and `create`: the table is first written from its beginning to its end, each thread its part, and all begin
-/// to measure when the last has done so.
+/// between them; and, of a table, `create`: it is first written from its beginning to its end, each thread its part, and all
+/// begin to measure when the last has done so; or `created`: it was, and memory is as that leaves it.
 pub(super) fn make(making: &mut Making<'_>, kind: &'static str) -> Result<(), Error> {
     let keys = &mut *making.keys;
     let (region, count, backing) = match kind {
@@ -38,7 +38,12 @@ pub(super) fn make(making: &mut Making<'_>, kind: &'static str) -> Result<(), Er
         _ => (1.0, WORD),
     };
     let create = kind != "mmap" && keys.flag("create", false)?;
+    let created = kind != "mmap" && keys.flag("created", false)?;
+    if create && created {
+        return Err(keys.error("created", "found true, expected false where create is true"));
+    }
     let base = making.regions.add(region, backing, bytes);
+    making.regions.0.last_mut().expect("it was added").written = created;
     for thread in 0..threads {
         let part = |n: u64| bytes / WORD * n / threads * WORD;
         let created = base + part(thread);

@@ -286,6 +286,12 @@ impl HybridMemory {
         self.config.cache.pages * u64::from(self.config.cache.page_bytes)
     }
 
+    /// Before time begins: see [`super::MainMemory::was_written`].
+    pub fn was_written(&mut self, address: u64, bytes: u64) {
+        let page = u64::from(self.config.cache.page_bytes);
+        self.hybrid.was_written(address / page..(address + bytes).div_ceil(page));
+    }
+
     /// All that is changed in the cache is to be written to flash: done when [`is_clean`](Self::is_clean).
     pub fn clean(&mut self, now: Time) {
         self.run(now);
