@@ -50,7 +50,7 @@ impl Channel {
     /// No request is done by being served before this cycle.
     #[inline(always)]
     fn soonest_served(&self, command: u64) -> u64 {
-        let first = self.enter_at.min(command).saturating_add(self.settings.shortest);
+        let first = self.enter_at.min(command).max(self.column_at).saturating_add(self.settings.shortest);
         let [reads, writes] = [Kind::Read, Kind::Write].map(|kind| self.queues.length(kind));
         // Reads that enter may have bursts that need none served.
         let forwards = self.waiting > self.waiting_writes && self.waiting_writes + writes > 0;
@@ -58,6 +58,10 @@ impl Channel {
             return first;
         }
         let bursts = if self.ending[1] == 0 {
+            // All are done by entering; when they have, there is no hurry.
+            if self.waiting > 0 {
+                return NEVER;
+            }
             reads + writes
         } else {
             let large = self.transfers.iter().filter(|transfer| transfer.to_serve > 0 && transfer.ends_served());
@@ -74,7 +78,7 @@ impl Channel {
         }
         let first = self.enter_at.min(command.saturating_add(1));
         // What enters may have its command before what is next now.
-        let column = self.enter_at.min(command);
+        let column = self.enter_at.min(command).max(self.column_at);
         // The first of a port is first to be done: its bursts enter one a clock, and those without room behind others.
         let of = |number: &u32| {
             let transfer = &self.transfers[*number as usize];

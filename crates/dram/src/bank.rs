@@ -116,8 +116,9 @@ pub(crate) struct Gaps {
 
 impl Gaps {
     /// From a column command to another at least.
-    pub(crate) fn least(&self) -> u64 {
-        [self.same_group, self.same_rank, self.other_rank].into_iter().flatten().flatten().min().unwrap_or(1)
+    pub(crate) fn least(&self, ranks: usize) -> u64 {
+        let gaps = [self.same_group, self.same_rank, self.other_rank];
+        gaps.into_iter().take(if ranks > 1 { 3 } else { 2 }).flatten().flatten().min().unwrap_or(1)
     }
 
     pub(crate) fn new(device: &Device) -> Gaps {

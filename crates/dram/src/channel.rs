@@ -120,6 +120,8 @@ pub struct Channel {
     pub(crate) room_at: [u64; 2],
     /// The cycle of the last step.
     pub(crate) now: u64,
+    /// No column command comes before this.
+    pub(crate) column_at: u64,
     /// The first cycle with room on the command bus.
     pub(crate) floor: u64,
     /// What the bus does: reads, or a drain of writes.
@@ -193,7 +195,7 @@ impl Channel {
             rest_after: in_clocks(config.power_down_after).min(in_clocks(config.self_refresh_after)),
             self_refresh_after: in_clocks(config.self_refresh_after),
             latency: config.latency,
-            gap_min: gaps.least().max(u64::from(t.column_slots)),
+            gap_min: gaps.least(ranks.len()).max(u64::from(t.column_slots)),
             shortest: gaps.to_end[0].min(gaps.to_end[1]),
         };
         Ok(Channel {
@@ -215,6 +217,7 @@ impl Channel {
             enter_next: 0,
             room_at: [0; 2],
             now: 0,
+            column_at: 0,
             floor: 0,
             direction: Kind::Read,
             served: 0,

@@ -217,6 +217,7 @@ impl Channel {
         self.stats.bursts[k] += u64::from(bursts);
         self.served += bursts;
         self.floor = cycle + self.settings.column_slots;
+        self.column_at = cycle + self.settings.gap_min;
     }
 
     /// Auto-precharge: the bank closes as soon as it may.

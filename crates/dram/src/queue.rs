@@ -1,7 +1,8 @@
 //! The read and the write queue of a channel: bursts that wait, in order of age and, within each bank, of arrival.
 //!
-//! Bursts of a transfer that entered one after another, at even distances, and lie one behind the other in a row are one
-//! entry, a run: it takes as much room as they do, and is served burst by burst as they would be.
+//! Bursts of a transfer that entered one after another and lie one behind the other in a row are one entry, a run: it takes
+//! as much room as they do, and is served burst by burst as they would be. They entered at even distances, of which there
+//! are two at most: one a clock, until the queue was full, then one behind each that was served.
 
 use crate::request::Kind;
 
@@ -16,16 +17,19 @@ const ALL: usize = 2 * PLACES;
 pub(crate) struct Entry {
     /// Which burst entered before which. Those of a run are numbered one after the other.
     pub(crate) order: u64,
-    /// The cycle it entered in.
+    /// The cycle it entered in, and in which the first of a run did that came at another distance.
     pub(crate) arrival: u64,
+    later: u64,
     pub(crate) row: u32,
     /// Place of its transfer.
     pub(crate) transfer: u32,
     pub(crate) column: u16,
-    /// Clocks from the entry of a burst of a run to that of the next.
+    /// Clocks from the entry of a burst of a run to that of the next, before and after that.
     stride: u16,
-    /// Bursts of the run.
+    later_stride: u16,
+    /// Bursts of the run, and how many of them there are before that.
     pub(crate) count: u8,
+    first: u8,
     pub(crate) rank: u8,
     /// The bank, numbered within its rank.
     pub(crate) bank: u8,
@@ -33,8 +37,21 @@ pub(crate) struct Entry {
     pub(crate) next: u8,
 }
 
-const EMPTY: Entry =
-    Entry { order: 0, arrival: 0, row: 0, transfer: 0, column: 0, stride: 0, count: 1, rank: 0, bank: 0, next: NONE };
+const EMPTY: Entry = Entry {
+    order: 0,
+    arrival: 0,
+    later: 0,
+    row: 0,
+    transfer: 0,
+    column: 0,
+    stride: 0,
+    later_stride: 0,
+    count: 1,
+    first: 1,
+    rank: 0,
+    bank: 0,
+    next: NONE,
+};
 
 impl Entry {
     /// Whether a burst of its run is in this column of its row.
@@ -48,10 +65,47 @@ impl Entry {
     pub(crate) fn shorten(&mut self, bursts: u32) {
         debug_assert!(bursts < u32::from(self.count), "a run of {} lost {bursts}", self.count);
         self.order += u64::from(bursts);
-        self.arrival += u64::from(bursts) * u64::from(self.stride);
         self.column += bursts as u16;
         self.count -= bursts as u8;
+        if bursts < u32::from(self.first) {
+            self.arrival += u64::from(bursts) * u64::from(self.stride);
+            self.first -= bursts as u8;
+        } else {
+            let gone = u64::from(bursts) - u64::from(self.first);
+            self.arrival = self.later + gone * u64::from(self.later_stride);
+            (self.stride, self.first) = (self.later_stride, self.count);
+        }
     }
+
+    /// Notes when bursts enter, the first in `cycle` and the others `apart` clocks after one another. False if they come at a
+    /// third distance.
+    #[inline(always)]
+    fn extend(&mut self, cycle: u64, apart: u64, bursts: u32) -> bool {
+        let more = bursts as u8;
+        if self.count == self.first {
+            if goes_on(&mut self.stride, self.count, cycle - self.arrival, apart, bursts) {
+                self.first += more;
+            } else {
+                (self.later, self.later_stride) = (cycle, apart as u16);
+            }
+        } else if !goes_on(&mut self.later_stride, self.count - self.first, cycle - self.later, apart, bursts) {
+            return false;
+        }
+        self.count += more;
+        true
+    }
+}
+
+/// Whether bursts, the first of them `gap` clocks after the first of `count`, enter at the distance that those did. Two say
+/// what that is.
+#[inline(always)]
+fn goes_on(stride: &mut u16, count: u8, gap: u64, apart: u64, bursts: u32) -> bool {
+    let distance = if count == 1 { gap } else { u64::from(*stride) };
+    let even = distance < 1 << 16 && gap == distance * u64::from(count) && (bursts == 1 || apart == distance);
+    if even {
+        *stride = distance as u16;
+    }
+    even
 }
 
 /// The places of one queue.
@@ -158,20 +212,14 @@ impl Queues {
     }
 
     /// `bursts`, which enter from `cycle` on `apart` clocks after one another, join the run that ends with the burst before
-    /// them. False if they do not go on as it does, in order and distance.
+    /// them. False if others entered between, or they come at a third distance.
     #[inline(always)]
     pub(crate) fn join(&mut self, kind: Kind, run: u8, cycle: u64, apart: u64, bursts: u32) -> bool {
         let next = self.order;
         let run = self.get_mut(run);
-        let (count, gap) = (u64::from(run.count), cycle - run.arrival);
-        // The second of a run says how far they are apart.
-        let stride = if count == 1 { gap } else { u64::from(run.stride) };
-        let even = stride < 1 << 16 && gap == stride * count && (bursts == 1 || apart == stride);
-        if !even || run.order + count != next {
+        if run.order + u64::from(run.count) != next || !run.extend(cycle, apart, bursts) {
             return false;
         }
-        run.stride = stride as u16;
-        run.count += bursts as u8;
         self.order += u64::from(bursts);
         self.places[kind as usize].length += bursts;
         true

@@ -20,6 +20,18 @@ struct Next {
     in_row: u32,
 }
 
+/// What was done of a run.
+struct Bursts {
+    served: u32,
+    /// Bursts that entered, and when the last of them did.
+    entered: u32,
+    entered_at: u64,
+    /// Bursts that there is room for.
+    room: u32,
+    /// The queue was full when the last was served.
+    full: bool,
+}
+
 impl Channel {
     /// The transfer whose bursts alone can enter, if the next goes on with a run and nothing is in its way.
     #[inline(always)]
@@ -112,101 +124,147 @@ impl Channel {
     }
 
     /// A burst of the run of `entry` was served at `cycle`, and some are left: serves more of them, but not the last, as
-    /// long as nothing else comes between until `until`. Behind each another burst enters, if the queue is full and one
-    /// transfer alone waits.
+    /// long as nothing else comes between until `until`. Meanwhile bursts of the one transfer that waits enter, as there is
+    /// room for them.
     pub(crate) fn serve_run(&mut self, cycle: u64, until: u64, kind: Kind, rank: usize, number: usize, entry: u8) {
         let k = kind as usize;
         let gap = self.gaps.same_group[k][k].max(self.gaps.same_rank[k][k]).max(self.settings.column_slots);
-        let run = *self.queues.get(entry);
-        let mut most = u64::from(run.count) - 1;
-        let next = if self.waiting > 0 {
-            let Some(next) = self.next_of_run() else { return };
-            let full = self.queues.room(kind) == 1 && self.room_at[k] == cycle + 1 && self.enter_at == cycle + 1;
-            if next.kind != kind || !full || gap < 2 {
+        let mut next = None;
+        if self.waiting > 0 {
+            next = self.next_of_run();
+            if next.as_ref().is_none_or(|next| next.kind != kind) || self.enter_at != cycle + 1 {
                 return;
             }
-            most = most.min(u64::from(next.left) - 1).min(u64::from(next.in_row));
-            Some(next)
-        } else {
-            None
-        };
+        }
         let latest = until.min(self.house_at.saturating_sub(1)).min(self.queues.overdue_at(kind).saturating_sub(1));
-        most = most.min(latest.saturating_sub(cycle) / gap).min(self.before_turn(cycle, gap, next.is_some()));
+        if latest < cycle + gap {
+            return;
+        }
+        let latest = latest.min(self.before_others(rank, number));
+        let most = (latest.saturating_sub(cycle) / gap).min(self.before_turn(cycle, gap)).min(u32::MAX.into()) as u32;
         if most == 0 {
             return;
         }
-        most = most.min(self.before_others(rank, number).saturating_sub(cycle) / gap);
-        let bursts = most as u32;
-        if bursts == 0 {
+        let run = *self.queues.get(entry);
+        let (room, mut least) = (self.queues.room(kind), self.queues.room(kind));
+        let mut bursts = Bursts { served: 0, entered: 0, entered_at: 0, room, full: false };
+        let longest = self.queues.length(kind) + room;
+        while self.go_on(&mut bursts, next.as_ref(), kind, entry, (cycle, gap, most)) {
+            least = least.min(if bursts.full { 0 } else { bursts.room - 1 });
+        }
+        if bursts.served == 0 {
             return;
         }
-        if let Some(next) = &next {
-            if !self.queues.join(kind, next.run, cycle + 1, gap, bursts) {
-                return;
-            }
-            self.ranks[next.rank].demand += bursts;
-        }
-        let last = cycle + most * gap;
+        let last = cycle + u64::from(bursts.served) * gap;
         if self.log.kept {
             let command = if kind == Kind::Read { CommandKind::Read } else { CommandKind::Write };
             let id = self.transfers[run.transfer as usize].request.id;
-            for burst in 0..bursts {
+            for burst in 0..bursts.served {
                 let at = cycle + u64::from(burst + 1) * gap;
                 self.note(at, command, rank, number, (run.row, u32::from(run.column) + burst), id);
             }
         }
-        if kind == Kind::Write {
-            // As it was looked at after each of them.
-            let most = self.queues.length(kind) - if next.is_some() { bursts - 1 } else { 0 };
-            self.draining |= most >= self.settings.write_high;
+        // As it was looked at after each of them.
+        self.draining |= kind == Kind::Write && longest - least >= self.settings.write_high;
+        if let Some(next) = &next {
+            self.ranks[next.rank].demand += bursts.entered;
         }
-        self.queues.get_mut(entry).shorten(bursts);
-        self.queues.leave(kind, bursts);
-        self.ranks[rank].demand -= bursts;
-        self.transfer_data(last, kind, rank, number, bursts);
+        self.ranks[rank].demand -= bursts.served;
+        self.transfer_data(last, kind, rank, number, bursts.served);
         self.consider(rank, number);
         let end = self.data_end(last, kind);
-        self.served(run.transfer, end, bursts);
+        self.served(run.transfer, end, bursts.served);
+        self.stats.steps += u64::from(bursts.served + bursts.entered);
         self.now = last;
-        self.stats.steps += most;
         if let Some(next) = &next {
-            self.note_entries(last, next.transfer, bursts);
-            self.next_port = next.port + 1;
-            self.room_at[k] = last + 1;
-            self.enter_at = last + 1;
-            self.enter_next = last - gap + 2;
-            self.stats.steps += most;
+            if bursts.full {
+                self.room_at[k] = last + 1;
+            }
+            if bursts.entered > 0 {
+                self.note_entries(bursts.entered_at, next.transfer, bursts.entered);
+                self.next_port = next.port + 1;
+                self.enter_next = bursts.entered_at + 1;
+            }
+            self.enter_at = if self.waiting > 0 { last + 1 } else { NEVER };
         }
     }
 
-    /// How many bursts, `gap` clocks apart, the bus can go on with in its direction before it is to be asked again whether
-    /// it should turn. One was just served at `cycle`; `refilled`: for each another enters.
+    /// Serves more bursts of a run, and lets others enter before each, as long as that goes the same way. False if nothing
+    /// was done. `cycle` is when the one before all of them was served, `gap` the clocks between two, and `most` so many are
+    /// to be served.
     #[inline(always)]
-    fn before_turn(&self, cycle: u64, gap: u64, refilled: bool) -> u64 {
+    fn go_on(
+        &mut self,
+        bursts: &mut Bursts,
+        next: Option<&Next>,
+        kind: Kind,
+        entry: u8,
+        (cycle, gap, most): (u64, u64, u32),
+    ) -> bool {
+        let last = cycle + u64::from(bursts.served) * gap;
+        let mut serve = (most - bursts.served).min(u32::from(self.queues.get(entry).count) - 1);
+        if serve == 0 {
+            return false;
+        }
+        if let Some(next) = next
+            && bursts.entered < next.left
+        {
+            // What comes after the row, or after the transfer, goes another way; it might enter before the next is served.
+            let ends = next.in_row >= next.left && self.waiting == 1;
+            let enter = if ends { next.left } else { next.left.min(next.in_row) - 1 };
+            let mut enter = enter.saturating_sub(bursts.entered);
+            let apart = if bursts.room == 1 {
+                // The queue was full: one enters behind each that is served.
+                serve = serve.min(enter);
+                enter = serve;
+                gap
+            } else {
+                serve = 1;
+                let all = bursts.room.min(gap as u32);
+                if enter < all && !ends {
+                    return false;
+                }
+                enter = enter.min(all);
+                1
+            };
+            if enter == 0 || !self.queues.join(kind, next.run, last + 1, apart, enter) {
+                return false;
+            }
+            bursts.entered += enter;
+            bursts.entered_at = last + 1 + u64::from(enter - 1) * apart;
+            bursts.full = bursts.room == 1 || bursts.room == enter;
+            bursts.room = if bursts.room == 1 { 1 } else { bursts.room - enter + 1 };
+        } else {
+            bursts.full = false;
+            bursts.room += serve;
+        }
+        self.queues.get_mut(entry).shorten(serve);
+        self.queues.leave(kind, serve);
+        bursts.served += serve;
+        true
+    }
+
+    /// How many bursts, `gap` clocks apart, the bus can go on with in its direction before it is to be asked again whether
+    /// it should turn. One was just served at `cycle`.
+    #[inline(always)]
+    fn before_turn(&self, cycle: u64, gap: u64) -> u64 {
         let s = &self.settings;
         let (reads, writes) = (self.queues.length(Kind::Read), self.queues.length(Kind::Write));
         let least = u64::from(s.turn_min.saturating_sub(self.served));
-        if self.direction == Kind::Read {
-            return if writes == 0 {
-                NEVER
-            } else if writes >= s.write_high {
-                least
-            } else {
+        match self.direction {
+            Kind::Read if writes == 0 => u32::MAX.into(),
+            Kind::Read if writes >= s.write_high => least,
+            Kind::Read => {
                 let overdue = self.queues.overdue_at(Kind::Write).saturating_sub(1 + s.column_slots);
-                overdue.saturating_sub(cycle) / gap
-            };
+                (overdue.saturating_sub(cycle) / gap).min(u32::MAX.into())
+            }
+            Kind::Write if reads == 0 => u32::MAX.into(),
+            Kind::Write if !self.draining && writes < s.write_high => 0,
+            Kind::Write => {
+                let enough = s.write_queue.saturating_sub(self.served).min(writes.saturating_sub(s.write_low));
+                least.max(enough.into())
+            }
         }
-        if reads == 0 {
-            return NEVER;
-        }
-        if !self.draining && writes < s.write_high {
-            return 0;
-        }
-        let low = match refilled {
-            true if writes > s.write_low => u32::MAX,
-            _ => writes.saturating_sub(s.write_low),
-        };
-        least.max(u64::from(s.write_queue.saturating_sub(self.served).min(low)))
     }
 
     /// Until when no other bank has anything to do: never, if there is a column command that could come as soon as ours.
