@@ -147,6 +147,12 @@ impl Board {
         self.key[bank % BANKS] & PREPARING == PREPARING
     }
 
+    /// The key of a bank's candidate: of a column command its age.
+    #[inline(always)]
+    pub(crate) fn key(&self, bank: usize) -> u64 {
+        self.key[bank % BANKS]
+    }
+
     /// When a bank's candidate may come, but for the command bus.
     #[inline(always)]
     fn cycle(&self, bank: usize) -> u64 {

@@ -1,7 +1,7 @@
 //! Many bursts of a transfer at once, where each would enter, or be served, as the one before it: nothing else could come
 //! between. What comes out is what single steps make, command for command and clock for clock; only the work is less.
 
-use crate::board::{Choice, RANKS};
+use crate::board::Choice;
 use crate::channel::{Channel, NEVER};
 use crate::command::CommandKind;
 use crate::queue::NONE;
@@ -140,12 +140,15 @@ impl Channel {
         if latest < cycle + gap {
             return;
         }
-        let latest = latest.min(self.before_others(rank, number));
-        let most = (latest.saturating_sub(cycle) / gap).min(self.before_turn(cycle, gap)).min(u32::MAX.into()) as u32;
+        let run = *self.queues.get(entry);
+        let (alone, older) = self.before_others(rank, number, kind, gap, run.order);
+        let most = (latest.min(alone).saturating_sub(cycle) / gap)
+            .min(older)
+            .min(self.before_turn(cycle, gap))
+            .min(u32::MAX.into()) as u32;
         if most == 0 {
             return;
         }
-        let run = *self.queues.get(entry);
         let (room, mut least) = (self.queues.room(kind), self.queues.room(kind));
         let mut bursts = Bursts { served: 0, entered: 0, entered_at: 0, room, full: false };
         let longest = self.queues.length(kind) + room;
@@ -267,22 +270,31 @@ impl Channel {
         }
     }
 
-    /// Until when no other bank has anything to do: never, if there is a column command that could come as soon as ours.
+    /// What other banks let a run of column commands of `kind` do, `gap` clocks apart, of which the next is number `order`:
+    /// so many of them, and none after a cycle. The column commands of others come after it as long as they are younger and
+    /// may come no sooner.
     #[inline(always)]
-    fn before_others(&self, rank: usize, number: usize) -> u64 {
-        let mut best = Choice::NONE;
+    fn before_others(&self, rank: usize, number: usize, kind: Kind, gap: u64, order: u64) -> (u64, u64) {
+        let (mut best, mut most) = (Choice::NONE, u64::MAX);
+        let (k, shift) = (kind as usize, self.settings.group_shift);
         for (other, (ranks, board)) in self.ranks.iter().zip(self.boards.iter()).enumerate() {
             if !ranks.serves() {
                 continue;
             }
             let ours = if other == rank { 1 << number } else { 0 };
             let banks = self.considered(ranks) & !ours;
-            if banks & !board.activates & !board.precharges != 0 {
-                return 0;
+            let mut columns = banks & !board.activates & !board.precharges;
+            let apart = if other == rank { self.gaps.same_rank[k][k] } else { self.gaps.other_rank[k][k] };
+            while columns != 0 {
+                let bank = columns.trailing_zeros() as usize;
+                columns &= columns - 1;
+                let near = other == rank && bank >> shift == number >> shift;
+                let sooner =
+                    apart.max(if near { self.gaps.same_group[k][k] } else { self.settings.column_slots }) < gap;
+                most = if sooner { 0 } else { most.min(board.key(bank).saturating_sub(order)) };
             }
             best = board.soonest(banks, other as u32, best);
         }
-        debug_assert!(rank < RANKS);
-        best.cycle
+        (best.cycle, most)
     }
 }

@@ -234,7 +234,7 @@ impl HybridMemory {
             self.tell(now, Input::Dram(purpose_of(completion.id)));
         }
         self.dram_done = done;
-        self.dram_at = self.modules.memory.next_event().unwrap_or(Time::MAX);
+        self.dram_at = self.modules.memory.next_done().unwrap_or(Time::MAX);
     }
 
     /// Tells the hybrid controller, and does what it wants done.
@@ -270,7 +270,7 @@ impl HybridMemory {
         }
         self.out = out;
         if asked {
-            self.dram_at = self.modules.memory.next_event().unwrap_or(Time::MAX);
+            self.dram_at = self.modules.memory.next_done().unwrap_or(Time::MAX);
         }
         self.translate(now);
     }
