@@ -222,7 +222,11 @@ def test_the_readme_s_example_prints_what_it_says(
     assert capsys.readouterr().out == rest.split("`", 1)[0] + "\n"
 
 
-def test_the_guide_s_example_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_guide_s_examples_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     guide = (Path(__file__).parent.parent / "docs" / "memory.md").read_text()
     monkeypatch.chdir(tmp_path)
-    exec(compile(guide.split("```python\n", 1)[1].split("```", 1)[0], "memory.md", "exec"), {})
+    examples = [rest.split("```", 1)[0] for rest in guide.split("```python\n")[1:]]
+    assert len(examples) == 2
+    for example in examples:
+        exec(compile(example, "memory.md", "exec"), {})
+    assert len(Path("field.bin").read_bytes()) == 8_000_000

@@ -7,6 +7,7 @@ result.iops, result.latency_mean_ns, result.latency(), result.plot_latency_cdf()
 from nandram.comparing import Comparison, compare
 from nandram.errors import StorageError, UserError
 from nandram.memory import Memory
+from nandram.memory_reader import MemoryReader
 from nandram.paging import Paging, PagingSweep, paging, paging_sweep
 from nandram.papers import Reproduction, reproduce
 from nandram.probing import Probe, ProbeInterrupted, probe
@@ -19,6 +20,7 @@ from nandram.system import System, load, systems
 __all__ = [
     "Comparison",
     "Memory",
+    "MemoryReader",
     "Paging",
     "PagingSweep",
     "Probe",

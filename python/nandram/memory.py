@@ -16,6 +16,10 @@ if TYPE_CHECKING:
     Data = Buffer | NDArray[Any]
 
 
+SEGMENT_BYTES = 4096
+"""What is read and written at a time."""
+
+
 class Memory:
     """Memory in a file: pages of 64 KiB that are allocated, read, written, synced and rolled back.
 
@@ -132,11 +136,11 @@ class Memory:
         token = self.sync()
         try:
             yield token
+            done = self.sync()
         except BaseException:
             self.rollback(token)
             self.drop(token)
             raise
-        done = self.sync()
         self.drop(token)
         self.drop(done)
 
@@ -144,17 +148,35 @@ class Memory:
         """Read all that is there; return a line for each segment that cannot be read."""
         return self._file.verify()[0]
 
+    def export(self, to: str | os.PathLike[str], name: str | None = None) -> int:
+        """Write what the last sync left of the area `name` to a new file, or all pages, each at its address."""
+        from nandram.memory_reader import MemoryReader
+
+        with MemoryReader(self.path, "16MiB") as reader:
+            return reader.export(to, name)
+
+    def backup(self, to: str | os.PathLike[str]) -> list[str]:
+        """Make the new file `to` a memory as the last sync left this one, tokens too; return what cannot be read."""
+        from nandram.memory_reader import backup
+
+        return backup(self.path, to)
+
     def compact(self) -> None:
         """Gather what is needed, and give the rest of the file's space back to the disk."""
         self._file.compact()
 
-    def stats(self) -> dict[str, int]:
-        """Return what was done since it was opened, and how full it is."""
-        return self._file.stats()
+    def stats(self) -> dict[str, float]:
+        """Return what was done since it was opened, and how full it is.
+
+        ``amplification``: bytes written to the file over those of data among them; 0 before any were.
+        """
+        stats: dict[str, float] = dict(self._file.stats())
+        data = stats["data_segments"] * SEGMENT_BYTES
+        return stats | {"amplification": stats["written_bytes"] / data if data else 0.0}
 
     def prometheus(self) -> str:
         """Return the same in Prometheus' text format."""
-        gauges = {"dirty_segments", "dram_bytes", "needed_bytes", "space_bytes"}
+        gauges = {"amplification", "dirty_segments", "dram_bytes", "needed_bytes", "space_bytes"}
         label = self.path.replace("\\", r"\\").replace('"', r"\"").replace("\n", r"\n")
         lines = []
         for name, value in self.stats().items():

@@ -27,6 +27,8 @@ from nandram.cli import main
         ["memory", "--help"],
         ["memory", "check", "--help"],
         ["memory", "rollback", "--help"],
+        ["memory", "export", "--help"],
+        ["memory", "backup", "--help"],
     ],
     ids=" ".join,
 )

@@ -26,7 +26,9 @@ def test_looking_after_a_memory(tmp_path: Path, capsys: pytest.CaptureFixture[st
         status, out, _ = run(capsys, "info", path)
         assert status == 0
         assert out.splitlines()[0] == "capacity   4MiB"
-        status, _, err = run(capsys, "tokens", path)
+        assert run(capsys, "tokens", path) == (0, f"{first}  the first\n{second}\n", "")
+        assert run(capsys, "check", path) == (0, "all can be read\n", "")
+        status, _, err = run(capsys, "drop", path, "the first")
         assert (status, err) == (2, f"error: {path}: the memory is open elsewhere, and has one writer at a time\n")
     assert run(capsys, "tokens", path) == (0, f"{first}  the first\n{second}\n", "")
     assert run(capsys, "check", path) == (0, "all can be read\n", "")
@@ -51,7 +53,33 @@ def test_looking_after_a_memory(tmp_path: Path, capsys: pytest.CaptureFixture[st
     words = f"error: {path}: this is not a memory: both copies of its superblock are damaged\n"
     assert (status, err) == (2, words)
     status, _, err = run(capsys, "check", str(tmp_path / "none"))
-    assert (status, err) == (2, f"error: {tmp_path / 'none'}: there is no memory, and a new one needs a capacity\n")
+    assert (status, err) == (
+        2,
+        f"error: {tmp_path / 'none'}: cannot be opened: No such file or directory (os error 2)\n",
+    )
+
+
+def test_a_memory_is_exported_and_backed_up_while_it_is_open(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path, copy, out = (str(tmp_path / name) for name in ("a.memory", "copy", "out"))
+    with Memory(path, capacity="4MiB", dram="1MiB") as memory:
+        at = memory.alloc(100_000, name="area")
+        memory.write(at, b"first")
+        memory.sync("one")
+        memory.write(at, b"other")
+        memory.sync("2")
+        assert run(capsys, "backup", path, copy) == (0, "", "")
+        assert run(capsys, "export", path, out, "--area", "area", "--token", "one") == (0, "", "")
+        assert Path(out).read_bytes() == b"first" + bytes(99_995)
+        Path(out).unlink()
+        assert run(capsys, "export", path, out, "--token", "2") == (0, "", "")
+        assert Path(out).read_bytes()[at : at + 5] == b"other"
+        status, _, err = run(capsys, "export", path, out)
+        assert (status, err) == (2, f"error: {out}: cannot be made: File exists (os error 17)\n")
+    assert run(capsys, "rollback", copy, "one") == (0, "", "")
+    with Memory(copy) as memory:
+        assert memory.read(at, 5) == b"first"
 
 
 def test_what_is_lost_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -27,12 +27,12 @@ fn libraries() -> PathBuf {
     folder
 }
 
-fn compile(name: &str, folder: &Path, more: &[&str]) -> PathBuf {
+fn compile(source: &Path, name: &str, folder: &Path, more: &[&str]) -> PathBuf {
     let here = Path::new(env!("CARGO_MANIFEST_DIR"));
     let program = folder.join(name);
     let mut cc = Command::new("cc");
     cc.args(["-std=c11", "-D_GNU_SOURCE", "-Wall", "-Wextra", "-Werror", "-g", "-o"]).arg(&program);
-    cc.arg("-I").arg(here.join("include")).arg(here.join("tests/calls.c"));
+    cc.arg("-I").arg(here.join("include")).arg(source);
     run(cc.args(more));
     program
 }
@@ -57,8 +57,7 @@ impl Drop for Folder {
 /// `MEMCHECK`: what runs the program.
 #[test]
 fn every_call_from_c() {
-    let libraries = libraries();
-    let at = libraries.display().to_string();
+    let at = libraries().display().to_string();
     let archive = format!("{at}/libnandram.a");
     // What `rustc --print native-static-libs` says.
     let fixed = ["-lgcc_s", "-lutil", "-lrt", "-lpthread", "-lm", "-ldl", "-lc"];
@@ -69,7 +68,8 @@ fn every_call_from_c() {
         ("shared", shared.iter().map(String::as_str).collect()),
     ];
     for (name, how) in linked {
-        let program = compile(name, &folder.0, &how);
+        let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/calls.c");
+        let program = compile(&source, name, &folder.0, &how);
         let scratch = Folder::new(name);
         let checker = std::env::var("MEMCHECK").unwrap_or_default();
         let words: Vec<&str> = checker.split_whitespace().collect();
@@ -84,6 +84,27 @@ fn every_call_from_c() {
         let output = run(command.arg(&scratch.0));
         assert_eq!(String::from_utf8_lossy(&output.stdout), "all calls are as nandram.h says\n");
     }
+}
+
+/// The guide's example compiles and does what it says.
+#[test]
+fn the_guide_s_example() {
+    let guide = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/memory.md");
+    let guide = std::fs::read_to_string(guide).expect("there");
+    let (_, rest) = guide.split_once("```c\n").expect("an example");
+    let (example, _) = rest.split_once("```").expect("its end");
+    let folder = Folder::new("guide");
+    let source = folder.0.join("guide.c");
+    let program = format!(
+        "#include <err.h>\n#include <nandram.h>\nstatic double field[1000000];\nint main(void) {{\n{example}\n\
+         return token != 2 || nandram_close(memory);\n}}\n"
+    );
+    std::fs::write(&source, program).expect("written");
+    let at = libraries().display().to_string();
+    let how = [format!("-L{at}"), "-lnandram".to_owned(), format!("-Wl,-rpath,{at}")];
+    let program = compile(&source, "guide", &folder.0, &how.each_ref().map(String::as_str));
+    run(Command::new(program).current_dir(&folder.0));
+    assert!(folder.0.join("field.memory").exists());
 }
 
 /// The codes of the header are those of the library.

@@ -22,6 +22,32 @@
 //! # Ok(())
 //! # }
 //! ```
+//!
+//! A [`Reader`] has what the last sync left, whether or not somebody writes; [`backup`] copies it:
+//!
+//! ```
+//! # fn main() -> Result<(), memory::Error> {
+//! # let path = std::env::temp_dir().join(format!("nandram-beside-{}.memory", std::process::id()));
+//! # let copy = path.with_extension("copy");
+//! use memory::{Memory, Options, Reader};
+//!
+//! let mut memory = Memory::create(&path, &Options { capacity: Some(64 << 20), ..Options::default() })?;
+//! let at = memory.alloc(100_000, false)?;
+//! memory.write(at, b"synced")?;
+//! memory.sync(Some("start"))?;
+//! memory.write(at, b"later!")?;
+//! let mut reader = Reader::open(&path, 1 << 20)?;
+//! let mut bytes = [0; 6];
+//! reader.read(at, &mut bytes)?;
+//! assert_eq!(&bytes, b"synced");
+//! assert!(memory::backup(&path, &copy)?.is_empty());
+//! let mut copied = Memory::open(&copy, &Options::default())?;
+//! assert_eq!(copied.tokens()?.len(), 1);
+//! # std::fs::remove_file(&path).unwrap();
+//! # std::fs::remove_file(&copy).unwrap();
+//! # Ok(())
+//! # }
+//! ```
 #![cfg(target_os = "linux")]
 
 mod cache;
@@ -41,6 +67,7 @@ mod pages;
 mod reader;
 mod storage;
 mod sums;
+mod transaction;
 
 pub use copy::backup;
 pub use disk::Disk;

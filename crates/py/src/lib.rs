@@ -4,6 +4,8 @@ mod columns;
 mod files;
 #[cfg(target_os = "linux")]
 mod memory;
+#[cfg(target_os = "linux")]
+mod memory_reader;
 mod options;
 mod paging;
 mod probing;
@@ -263,7 +265,9 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     #[cfg(target_os = "linux")]
     {
         module.add_class::<memory::MemoryFile>()?;
+        module.add_class::<memory_reader::MemoryReading>()?;
         module.add_function(wrap_pyfunction!(memory::memory_info, module)?)?;
+        module.add_function(wrap_pyfunction!(memory_reader::memory_backup, module)?)?;
     }
     module.add("__version__", env!("CARGO_PKG_VERSION"))?;
     module.add_class::<RunOutput>()

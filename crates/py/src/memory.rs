@@ -11,7 +11,7 @@ use pyo3::types::{PyBytes, PyDict};
 use crate::user_error;
 
 /// A fault of the file, `nandram.StorageError`; what the caller did wrong is `nandram.UserError`.
-fn raise(py: Python<'_>, error: &Error) -> PyErr {
+pub(crate) fn raise(py: Python<'_>, error: &Error) -> PyErr {
     let fault = matches!(
         error,
         Error::Io { .. }
@@ -21,6 +21,7 @@ fn raise(py: Python<'_>, error: &Error) -> PyErr {
             | Error::Unreadable { .. }
             | Error::TableUnreadable { .. }
             | Error::Broken { .. }
+            | Error::Stale { .. }
     );
     if !fault {
         return user_error(py, error);
@@ -52,7 +53,7 @@ impl MemoryFile {
     }
 }
 
-fn size(py: Python<'_>, what: &str, text: Option<&str>) -> PyResult<Option<u64>> {
+pub(crate) fn size(py: Python<'_>, what: &str, text: Option<&str>) -> PyResult<Option<u64>> {
     let parse = |text| sim::units::size(text).map_err(|error| user_error(py, format!("{what}: {error}")));
     text.map(parse).transpose()
 }

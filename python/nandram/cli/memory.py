@@ -9,6 +9,7 @@ from nandram.errors import StorageError, UserError
 
 if TYPE_CHECKING:
     from nandram.memory import Memory
+    from nandram.memory_reader import MemoryReader
 
 app = typer.Typer(no_args_is_help=True, help="Look after a memory on a file (nandram.Memory).", rich_markup_mode=None)
 
@@ -32,9 +33,16 @@ def info(path: File) -> None:
 
 @app.command()
 def check(path: File) -> None:
-    """Read all that is in a memory. What cannot be read is named, and the status is 1."""
-    with _told(), _open(path) as memory:
-        lost = memory.verify()
+    """Read all that the last sync left in a memory, which may be open elsewhere.
+
+    What cannot be read is named, and the status is 1.
+    """
+    with _told(), _read(path) as reader:
+        lost = reader.verify()
+    _name_lost(lost)
+
+
+def _name_lost(lost: list[str]) -> None:
     for line in lost:
         print(line)
     print("all can be read" if not lost else f"{len(lost)} segments cannot be read")
@@ -44,9 +52,9 @@ def check(path: File) -> None:
 
 @app.command()
 def tokens(path: File) -> None:
-    """List the states that a memory keeps, oldest first: token and name."""
-    with _told(), _open(path) as memory:
-        live = memory.tokens()
+    """List the states that a memory keeps, oldest first: token and name. It may be open elsewhere."""
+    with _told(), _read(path) as reader:
+        live = reader.tokens()
     for token, name in live.items():
         print(f"{token}  {name}" if name else f"{token}")
 
@@ -57,8 +65,7 @@ def rollback(
 ) -> None:
     """Go back to a state that a memory keeps. What is newer is lost."""
     with _told(), _open(path) as memory:
-        named = token in memory.tokens().values()
-        memory.rollback(int(token) if token.isdecimal() and not named else token)
+        memory.rollback(_which(token, memory.tokens()))
 
 
 @app.command()
@@ -67,8 +74,7 @@ def drop(
 ) -> None:
     """Forget a state, so that what only it needs is room again."""
     with _told(), _open(path) as memory:
-        named = token in memory.tokens().values()
-        memory.drop(int(token) if token.isdecimal() and not named else token)
+        memory.drop(_which(token, memory.tokens()))
 
 
 @app.command()
@@ -76,6 +82,49 @@ def compact(path: File) -> None:
     """Gather what is needed, and give the rest of the file's space back to the disk."""
     with _told(), _open(path) as memory:
         memory.compact()
+
+
+@app.command()
+def export(
+    path: File,
+    to: Annotated[str, typer.Argument(metavar="OUT", help="A file that is not there yet.")],
+    area: Annotated[str | None, typer.Option(metavar="NAME", help="The area of that name; else all pages.")] = None,
+    token: Annotated[
+        str | None, typer.Option(metavar="TOKEN|NAME", help="As that state was; else as the last sync left it.")
+    ] = None,
+) -> None:
+    """Copy the bytes of an area, or of all pages each at its address, to a file. The memory may be open elsewhere."""
+    with _told(), _read(path) as reader:
+        if token is not None:
+            reader.go_to(_which(token, reader.tokens()))
+        reader.export(to, area)
+
+
+@app.command()
+def backup(
+    path: File, to: Annotated[str, typer.Argument(metavar="COPY", help="A file that is not there yet.")]
+) -> None:
+    """Copy a memory with its tokens, as the last sync left it. It may be open elsewhere.
+
+    What cannot be read is named, and the status is 1; the copy has all else.
+    """
+    from nandram.memory_reader import backup
+
+    with _told():
+        lost = backup(path, to)
+    if lost:
+        _name_lost(lost)
+
+
+def _which(token: str, live: dict[int, str | None]) -> int | str:
+    """A name, if a token has it; else a number."""
+    return int(token) if token.isdecimal() and token not in live.values() else token
+
+
+def _read(path: str) -> "MemoryReader":
+    from nandram.memory_reader import MemoryReader
+
+    return MemoryReader(path, "64MiB")
 
 
 def _open(path: str) -> "Memory":
