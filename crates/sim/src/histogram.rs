@@ -1,5 +1,7 @@
 //! Latency histograms with the buckets of HDR histograms (Tene), three significant digits, in nanoseconds.
 
+use std::ops::Range;
+
 use crate::Time;
 
 /// Values below this have buckets of their own; above, each power of two has half as many.
@@ -25,42 +27,25 @@ fn upper_edge(index: usize) -> u64 {
     lower_edge(index) + ((1 << shift) - 1)
 }
 
-/// Buckets that are kept together, and which of them hold samples, a bit each.
-#[derive(Clone, Copy, Debug)]
-struct Block {
-    used: u64,
-    counts: [u64; BLOCK],
-}
-
+/// Counts of so many buckets are kept, added and cleared together.
 const BLOCK: usize = 64;
 
-impl Block {
-    const EMPTY: Block = Block { used: 0, counts: [0; BLOCK] };
+/// Counts of [`BLOCK`] buckets in a row.
+type Block = [u64; BLOCK];
 
-    #[inline(always)]
-    fn add(&mut self, index: usize, count: u64) {
-        self.used |= 1 << (index % BLOCK);
-        self.counts[index % BLOCK] += count;
-    }
-
-    /// The buckets that hold samples: number within the block, samples.
-    fn iter(&self) -> impl Iterator<Item = (usize, u64)> + '_ {
-        let mut left = self.used;
-        std::iter::from_fn(move || {
-            let at = left.trailing_zeros() as usize;
-            (left != 0).then(|| {
-                left &= left - 1;
-                (at, self.counts[at])
-            })
-        })
+/// Adds the counts of `other`.
+#[inline]
+fn add_block(block: &mut Block, other: &Block) {
+    for (count, other) in block.iter_mut().zip(other) {
+        *count += other;
     }
 }
 
 /// Times, counted in buckets whose width is 0.1 % of their value; exact count, sum, minimum and maximum beside them.
 #[derive(Clone, Debug)]
 pub struct Histogram {
-    /// As far as the largest sample so far.
-    blocks: Vec<Block>,
+    /// Samples in each bucket, whole blocks, as far as the largest sample so far or beyond.
+    counts: Vec<u64>,
     count: u64,
     sum_ps: u128,
     sum_squares_ns: f64,
@@ -78,15 +63,14 @@ impl Histogram {
     /// An empty one. Its buckets reach as far as the largest sample so far.
     pub fn new() -> Histogram {
         let (min, max) = (Time::MAX, Time::ZERO);
-        Histogram { blocks: Vec::new(), count: 0, sum_ps: 0, sum_squares_ns: 0.0, min, max }
+        Histogram { counts: Vec::new(), count: 0, sum_ps: 0, sum_squares_ns: 0.0, min, max }
     }
 
     /// Counts one sample.
     #[inline]
     pub fn record(&mut self, sample: Time) {
         let ns = sample.ns();
-        let index = index_of(ns);
-        self.add(index, 1);
+        self.add(index_of(ns), 1);
         self.count += 1;
         self.sum_ps += u128::from(sample.ps());
         // Fewer than 2^63: conversion of a signed number is an instruction, of an unsigned one several.
@@ -112,29 +96,30 @@ impl Histogram {
     /// Adds `count` samples to a bucket.
     #[inline(always)]
     fn add(&mut self, index: usize, count: u64) {
-        match self.blocks.get_mut(index / BLOCK) {
-            Some(block) => block.add(index, count),
-            None => self.grow(index).add(index, count),
+        match self.counts.get_mut(index) {
+            Some(bucket) => *bucket += count,
+            None => {
+                self.grow(index);
+                self.counts[index] += count;
+            }
         }
     }
 
+    /// Has buckets as far as `index`.
     #[cold]
     #[inline(never)]
-    fn grow(&mut self, index: usize) -> &mut Block {
-        self.blocks.resize((index / HALF + 1) * (HALF / BLOCK), Block::EMPTY);
-        &mut self.blocks[index / BLOCK]
+    fn grow(&mut self, index: usize) {
+        let buckets = (index / HALF + 1) * HALF;
+        self.counts.resize(buckets.max(self.counts.len()), 0);
     }
 
-    /// Adds all samples of `other`.
-    pub fn merge(&mut self, other: &Histogram) {
-        for (index, count) in other.counts() {
-            self.add(index, count);
-        }
-        self.count += other.count;
-        self.sum_ps += other.sum_ps;
-        self.sum_squares_ns += other.sum_squares_ns;
-        self.min = self.min.min(other.min);
-        self.max = self.max.max(other.max);
+    /// Numbers of the blocks that may hold samples.
+    fn range(&self) -> Range<usize> {
+        if self.count == 0 { 0..0 } else { index_of(self.min.ns()) / BLOCK..index_of(self.max.ns()) / BLOCK + 1 }
+    }
+
+    fn blocks_mut(&mut self) -> &mut [Block] {
+        self.counts.as_chunks_mut().0
     }
 
     /// Number of samples.
@@ -193,16 +178,18 @@ impl Histogram {
 
     /// The same by number of the bucket.
     fn counts(&self) -> impl Iterator<Item = (usize, u64)> + '_ {
-        let blocks = self.blocks.iter().enumerate();
-        blocks.flat_map(|(number, block)| block.iter().map(move |(at, count)| (number * BLOCK + at, count)))
+        let Range { start, end } = self.range();
+        let counts = (start * BLOCK..).zip(&self.counts[start * BLOCK..end * BLOCK]);
+        counts.filter(|(_, count)| **count > 0).map(|(index, count)| (index, *count))
     }
 }
 
-/// The samples of a histogram in a few kilobytes: only the buckets that have any.
+/// The samples of a histogram in a few kilobytes: only the blocks of buckets that have any.
 #[derive(Clone, Debug, Default)]
 pub struct Compact {
-    /// Numbers of buckets, ascending, and how many samples are in each.
-    buckets: Vec<(usize, u64)>,
+    /// Numbers of blocks, ascending, and their counts.
+    blocks: Vec<(usize, Block)>,
+    count: u64,
     sum_ps: u128,
     sum_squares_ns: f64,
     min: Time,
@@ -212,29 +199,23 @@ pub struct Compact {
 impl Compact {
     /// Adds all samples of `other`.
     pub fn merge(&mut self, other: &Compact) {
-        if other.buckets.is_empty() {
+        if other.count == 0 {
             return;
         }
-        self.min = if self.buckets.is_empty() { other.min } else { self.min.min(other.min) };
+        self.min = if self.count == 0 { other.min } else { self.min.min(other.min) };
         self.max = self.max.max(other.max);
+        self.count += other.count;
         self.sum_ps += other.sum_ps;
         self.sum_squares_ns += other.sum_squares_ns;
-        let mut merged = Vec::with_capacity(self.buckets.len() + other.buckets.len());
-        let (mut ours, mut theirs) = (self.buckets.as_slice(), other.buckets.as_slice());
-        // Of the lesser number, or of both if they have the same.
-        while let ([(our, our_count), our_rest @ ..], [(their, their_count), their_rest @ ..]) = (ours, theirs) {
-            let (index, mut count) = (*our.min(their), 0);
-            if *our == index {
-                (count, ours) = (*our_count, our_rest);
+        let mut at = 0;
+        for block in &other.blocks {
+            // Both ascend, and mostly have the same.
+            at += self.blocks[at..].iter().take_while(|ours| ours.0 < block.0).count();
+            match self.blocks.get_mut(at) {
+                Some((number, ours)) if *number == block.0 => add_block(ours, &block.1),
+                _ => self.blocks.insert(at, *block),
             }
-            if *their == index {
-                (count, theirs) = (count + their_count, their_rest);
-            }
-            merged.push((index, count));
         }
-        merged.extend_from_slice(ours);
-        merged.extend_from_slice(theirs);
-        self.buckets = merged;
     }
 
     /// Sum of all samples in picoseconds.
@@ -249,31 +230,31 @@ impl Histogram {
         if self.count == 0 {
             return Compact::default();
         }
-        let used = self.blocks.iter().map(|block| block.used.count_ones() as usize).sum();
-        let mut buckets = Vec::with_capacity(used);
-        buckets.extend(self.counts());
-        for block in self.blocks.iter_mut().filter(|block| block.used != 0) {
-            *block = Block::EMPTY;
+        let range = self.range();
+        let mut blocks = Vec::with_capacity(range.len());
+        for (number, block) in self.blocks_mut().iter_mut().enumerate().take(range.end).skip(range.start) {
+            if block.iter().any(|count| *count > 0) {
+                blocks.push((number, std::mem::replace(block, [0; BLOCK])));
+            }
         }
-        let compact =
-            Compact { buckets, sum_ps: self.sum_ps, sum_squares_ns: self.sum_squares_ns, min: self.min, max: self.max };
-        self.count = 0;
-        (self.sum_ps, self.sum_squares_ns, self.min, self.max) = (0, 0.0, Time::MAX, Time::ZERO);
-        compact
+        blocks.shrink_to_fit();
+        let Histogram { count, sum_ps, sum_squares_ns, min, max, .. } = *self;
+        (self.count, self.sum_ps, self.sum_squares_ns, self.min, self.max) = (0, 0, 0.0, Time::MAX, Time::ZERO);
+        Compact { blocks, count, sum_ps, sum_squares_ns, min, max }
     }
 
     /// Adds all samples of `compact`.
     pub fn merge_compact(&mut self, compact: &Compact) {
-        for (index, count) in &compact.buckets {
-            self.add(*index, *count);
-            self.count += count;
+        let Some((last, _)) = compact.blocks.last() else { return };
+        self.grow(last * BLOCK);
+        for (number, block) in &compact.blocks {
+            add_block(&mut self.blocks_mut()[*number], block);
         }
-        if !compact.buckets.is_empty() {
-            self.sum_ps += compact.sum_ps;
-            self.sum_squares_ns += compact.sum_squares_ns;
-            self.min = self.min.min(compact.min);
-            self.max = self.max.max(compact.max);
-        }
+        self.count += compact.count;
+        self.sum_ps += compact.sum_ps;
+        self.sum_squares_ns += compact.sum_squares_ns;
+        self.min = self.min.min(compact.min);
+        self.max = self.max.max(compact.max);
     }
 }
 
@@ -305,6 +286,35 @@ mod tests {
         }
     }
 
+    proptest! {
+        /// Samples that were taken out in windows, some of which were merged, are the samples.
+        #[test]
+        fn windows_add_up_to_the_whole(
+            windows in prop::collection::vec((prop::collection::vec((0u32..64, any::<u64>()), 0..20), 0u64..3), 0..8),
+        ) {
+            let (mut whole, mut window, mut kept) = (Histogram::new(), Histogram::new(), Vec::new());
+            for (samples, zeros) in &windows {
+                for (shift, bits) in samples {
+                    whole.record(Time::from_ps(bits >> shift));
+                    window.record(Time::from_ps(bits >> shift));
+                }
+                whole.record_zeros(*zeros);
+                window.record_zeros(*zeros);
+                kept.push(window.take());
+                prop_assert_eq!((window.count(), window.buckets().count(), window.max()), (0, 0, Time::ZERO));
+            }
+            let mut sum = Histogram::new();
+            for pair in kept.chunks_mut(2) {
+                if let [first, second] = pair {
+                    first.merge(second);
+                }
+                sum.merge_compact(&pair[0]);
+            }
+            let found = |h: &Histogram| (h.count(), h.sum_ps(), h.min(), h.max(), h.buckets().collect::<Vec<_>>());
+            prop_assert_eq!(found(&sum), found(&whole));
+        }
+    }
+
     #[test]
     fn moments_are_exact_and_percentiles_close() {
         let mut h = Histogram::new();
@@ -326,10 +336,7 @@ mod tests {
         let mut both = Histogram::new();
         both.merge_compact(&pair);
         assert_eq!((both.count(), both.percentile_ns(50.0)), (2000, h.percentile_ns(50.0)));
-        let mut twice = h.clone();
-        twice.merge(&h);
-        assert_eq!(twice.count(), 2000);
-        assert_eq!(twice.mean_ns(), h.mean_ns());
+        assert_eq!(both.mean_ns(), h.mean_ns());
         assert_eq!(h.buckets().map(|(_, n)| n).sum::<u64>(), 1000);
     }
 }
