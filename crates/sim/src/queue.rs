@@ -85,10 +85,18 @@ struct Ring<E> {
     tail: u8,
 }
 
-impl<E> Ring<E> {
+impl<E: Copy> Ring<E> {
     #[inline(always)]
     fn waiting(&self) -> u8 {
         self.tail.wrapping_sub(self.head)
+    }
+
+    /// Puts an event behind the others. There is a place.
+    #[inline(always)]
+    fn put(&mut self, key: Key, event: E) {
+        self.last = key.time;
+        self.entries[self.tail as usize] = Entry { key, event };
+        self.tail = self.tail.wrapping_add(1);
     }
 }
 
@@ -195,21 +203,31 @@ impl<E: Copy + Default> EventQueue<E> {
     pub fn push(&mut self, lane: Lane, when: Time, event: E) {
         debug_assert!((lane.0 as usize) < ASTRAY);
         let (number, time) = (lane.0 as usize % LANES, when.ps());
-        let key = Key { time, order: self.order | number as u64 };
+        let key = Key { time, order: self.order + number as u64 };
         self.order += 1 << 8;
         let lane = &mut self.lanes[number];
-        let waiting = lane.waiting();
-        if time < lane.last || waiting == u8::MAX {
-            return self.push_astray(Entry { key, event });
+        if time < lane.last {
+            return self.push_astray(key, event);
         }
-        lane.entries[lane.tail as usize] = Entry { key, event };
-        (lane.tail, lane.last) = (lane.tail.wrapping_add(1), time);
-        if waiting == 0 {
-            if time < self.first.time {
-                self.put_first(key);
-            } else {
-                self.add_head(key);
-            }
+        // Mostly others wait, and there is a place: the lane is neither empty nor full.
+        if lane.waiting().wrapping_add(1) <= 1 {
+            return self.push_to_end(key, event);
+        }
+        lane.put(key, event);
+    }
+
+    /// Adds an event to a lane that is empty or full.
+    #[inline(never)]
+    fn push_to_end(&mut self, key: Key, event: E) {
+        let lane = &mut self.lanes[key.order as usize % LANES];
+        if lane.waiting() == u8::MAX {
+            return self.push_astray(key, event);
+        }
+        lane.put(key, event);
+        if key.time < self.first.time {
+            self.put_first(key);
+        } else {
+            self.add_head(key);
         }
     }
 
@@ -250,7 +268,7 @@ impl<E: Copy + Default> EventQueue<E> {
     }
 
     /// A lane that was empty has an entry, which does not come before all.
-    #[inline(never)]
+    #[inline(always)]
     fn add_head(&mut self, key: Key) {
         self.last += SIZE;
         // SAFETY: a place of `heads` and not the first, as a lane held something before.
@@ -322,12 +340,12 @@ impl<E: Copy + Default> EventQueue<E> {
     /// An entry is out of its lane's order, or its lane is full.
     #[cold]
     #[inline(never)]
-    fn push_astray(&mut self, entry: Entry<E>) {
-        if entry.key.time < self.now.ps() {
-            self.refuse(Time::from_ps(entry.key.time));
+    fn push_astray(&mut self, key: Key, event: E) {
+        if key.time < self.now.ps() {
+            self.refuse(Time::from_ps(key.time));
         }
-        let key = Key { order: entry.key.order & !0xff | ASTRAY as u64, ..entry.key };
-        let entry = Entry { key, ..entry };
+        let key = Key { order: key.order & !0xff | ASTRAY as u64, ..key };
+        let entry = Entry { key, event };
         let lane = &mut self.lanes[ASTRAY];
         let first = &mut lane.entries[lane.head as usize];
         if lane.head == lane.tail {
