@@ -5,8 +5,6 @@
 //! planes. One *program* covers the planes of one die that are programmed together, a *position*. Unit numbers run
 //! through block, page, position, plane, unit: the order in which a block is written.
 
-use std::num::NonZeroU32;
-
 use media::{BlockAddr, PageAddr, PlaneMask};
 
 use sim::Dense;
@@ -43,19 +41,48 @@ pub struct Layout {
     pub block_programs: u32,
     /// Units a block.
     pub block_units: u32,
-    /// 2^64 over the units of a block, rounded up: the upper half of a number's product with it is its quotient, for all
-    /// of 32 bits (Granlund and Montgomery, PLDI 1994).
-    block_reciprocal: u64,
-    /// Once more what numbers of units are divided by, known not to be zero.
-    divisors: Divisors,
+    /// Once more what numbers of units, programs and blocks are divided by.
+    by: Divisors,
 }
 
 #[derive(Clone, Copy)]
 struct Divisors {
-    blocks: NonZeroU32,
-    per_row: NonZeroU32,
-    page_units: NonZeroU32,
-    program_units: NonZeroU32,
+    block_units: Divisor,
+    blocks: Divisor,
+    per_row: Divisor,
+    page_units: Divisor,
+    program_units: Divisor,
+}
+
+/// A number to divide by.
+#[derive(Clone, Copy)]
+struct Divisor {
+    n: u32,
+    /// 2^64 over the number, rounded down to less: the upper half of its product with what follows a dividend is the
+    /// quotient, for all of 32 bits (in the manner of Granlund and Montgomery, PLDI 1994).
+    reciprocal: u64,
+}
+
+impl Divisor {
+    /// # Panics
+    /// If `n` is zero, which no count of a geometry is that passed its check.
+    fn new(n: u32) -> Divisor {
+        Divisor { n, reciprocal: u64::MAX / u64::from(n) }
+    }
+
+    /// Quotient and remainder of `a`.
+    #[inline(always)]
+    fn divide(self, a: u32) -> (u32, u32) {
+        let quotient = self.quotient(a);
+        (quotient, a - quotient * self.n)
+    }
+
+    #[inline(always)]
+    fn quotient(self, a: u32) -> u32 {
+        let quotient = ((u128::from(u64::from(a) + 1) * u128::from(self.reciprocal)) >> 64) as u32;
+        debug_assert_eq!(quotient, a / self.n);
+        quotient
+    }
 }
 
 impl Layout {
@@ -87,12 +114,12 @@ impl Layout {
             program_units,
             block_programs,
             block_units,
-            block_reciprocal: u64::MAX / u64::from(block_units.max(2)) + 1,
-            divisors: Divisors {
-                blocks: divisor(g.blocks),
-                per_row: divisor(per_row),
-                page_units: divisor(page_units),
-                program_units: divisor(program_units),
+            by: Divisors {
+                block_units: Divisor::new(block_units),
+                blocks: Divisor::new(g.blocks),
+                per_row: Divisor::new(per_row),
+                page_units: Divisor::new(page_units),
+                program_units: Divisor::new(program_units),
             },
         }
     }
@@ -105,15 +132,13 @@ impl Layout {
     /// The lane of a block.
     #[inline]
     pub fn lane_of(&self, block: u32) -> u32 {
-        block / self.blocks
+        self.by.blocks.quotient(block)
     }
 
     /// The block that a unit lies in.
     #[inline]
     pub fn block_of(&self, unit: u32) -> u32 {
-        let block = ((u128::from(unit) * u128::from(self.block_reciprocal)) >> 64) as u32;
-        debug_assert_eq!(block, unit / self.block_units);
-        block
+        self.by.block_units.quotient(unit)
     }
 
     /// First unit of program number `program` of `block`.
@@ -132,8 +157,7 @@ impl Layout {
     #[inline]
     pub fn page_in(&self, lane: u32, block: u32, program: u32) -> PageAddr {
         debug_assert_eq!(lane, self.lane_of(block));
-        let (page, position) =
-            if self.per_row == 1 { (program, 0) } else { (program / self.per_row, program % self.per_row) };
+        let (page, position) = if self.per_row == 1 { (program, 0) } else { self.by.per_row.divide(program) };
         let Position { die, planes } = self.positions[(lane * self.per_row + position) as usize];
         PageAddr { die, planes, block: block - lane * self.blocks, page }
     }
@@ -141,50 +165,42 @@ impl Layout {
     /// The page (one plane) and the unit within it where `unit` lies.
     #[inline]
     pub fn address(&self, unit: u32) -> (PageAddr, u32, u32) {
-        let block = self.block_of(unit);
-        let within = unit - block * self.block_units;
-        let program = within / self.program_units;
-        let in_program = within % self.program_units;
+        let (block, within) = self.by.block_units.divide(unit);
+        let (program, in_program) = self.by.program_units.divide(within);
+        let (plane, in_page) = self.by.page_units.divide(in_program);
         let mut page = self.page(block, program);
-        let plane = page.planes.0.trailing_zeros() + in_program / self.page_units;
+        let plane = page.planes.0.trailing_zeros() + plane;
         page.planes = PlaneMask::one(plane);
-        (page, plane, in_program % self.page_units)
+        (page, plane, in_page)
     }
 
     /// The planes that `count` units from `unit` on lie in, as one read of a single program.
     #[inline(always)]
     pub fn span(&self, unit: u32, count: u32) -> PageAddr {
-        let block = self.block_of(unit);
-        let within = unit - block * self.block_units;
-        let Divisors { blocks, per_row, page_units, program_units } = self.divisors;
-        let (program, in_program) = (within / program_units, within % program_units);
+        let (block, within) = self.by.block_units.divide(unit);
+        let (program, in_program) = self.by.program_units.divide(within);
         debug_assert!(in_program + count <= self.program_units, "a read across programs");
-        let position = block / blocks * self.per_row + program % per_row;
-        let Position { die, planes } = self.positions[position as usize];
+        let (lane, block) = self.by.blocks.divide(block);
+        let (page, in_row) = self.by.per_row.divide(program);
+        let Position { die, planes } = self.positions[(lane * self.per_row + in_row) as usize];
         // The lowest of them, moved up.
         let first = u32::from(planes.0 & planes.0.wrapping_neg());
-        let from = in_program / page_units;
-        let more = if count == 1 { 0 } else { (in_program + count - 1) / page_units - from };
-        PageAddr {
-            die,
-            planes: PlaneMask((((2 << more) - 1) * (first << from)) as u16),
-            block: block % blocks,
-            page: program / per_row,
-        }
+        let from = self.by.page_units.quotient(in_program);
+        let more = if count == 1 { 0 } else { self.by.page_units.quotient(in_program + count - 1) - from };
+        PageAddr { die, planes: PlaneMask((((2 << more) - 1) * (first << from)) as u16), block, page }
     }
 
     /// The block that `unit` lies in, and its page: [`span`](Self::span) of it alone.
     #[inline(always)]
     pub fn home(&self, unit: u32) -> (u32, PageAddr) {
-        let block = self.block_of(unit);
+        let (block, within) = self.by.block_units.divide(unit);
         if !self.plain {
             return (block, self.span(unit, 1));
         }
         // A row of one position, of one plane: the block's lane says which, and its programs are the pages.
-        let Divisors { blocks, program_units, .. } = self.divisors;
-        let Position { die, planes } = self.positions[(block / blocks) as usize];
-        let page = (unit - block * self.block_units) / program_units;
-        let page = PageAddr { die, planes, block: block % blocks, page };
+        let (lane, in_lane) = self.by.blocks.divide(block);
+        let Position { die, planes } = self.positions[lane as usize];
+        let page = PageAddr { die, planes, block: in_lane, page: self.by.program_units.quotient(within) };
         debug_assert_eq!(page, self.span(unit, 1), "unit {unit}");
         (block, page)
     }
@@ -193,12 +209,6 @@ impl Layout {
     pub fn block_at(&self, block: u32, position: u32) -> BlockAddr {
         self.page(block, position).block()
     }
-}
-
-/// # Panics
-/// If `n` is zero, which no geometry that passed its check has.
-fn divisor(n: u32) -> NonZeroU32 {
-    NonZeroU32::new(n).expect("a count of a geometry is not zero")
 }
 
 /// Positions in stripe order, those of a lane next to each other.
@@ -235,4 +245,19 @@ fn positions(config: &Config, planes: u32) -> Vec<Position> {
         positions.sort_by_key(|p| (rank(p.die), p.planes.0));
     }
     positions
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn a_reciprocal_divides(n in 1u32.., a: u32, shift in 0u32..32) {
+            for (n, a) in [(n, a), ((n >> shift).max(1), a), (n, u32::MAX), (n, n), (n, n - 1), (1, a), (a.max(1), u32::MAX)] {
+                prop_assert_eq!(Divisor::new(n).divide(a), (a / n, a % n), "{} by {}", a, n);
+            }
+        }
+    }
 }
