@@ -107,7 +107,7 @@ impl Engine {
         debug_assert!(command.state == State::Free, "tag {tag} is taken in in state {:?}", command.state);
         let kept = command.next;
         *command = Command {
-            request: *request,
+            request: request.by_field(),
             left: request.bytes,
             sent: Time::ZERO,
             queue,

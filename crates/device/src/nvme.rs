@@ -425,8 +425,7 @@ impl Nvme {
     }
 
     /// The completion queue entry of a command that has ended, and its place.
-    pub fn post(&mut self, ended: Ended) -> (u16, Completion) {
-        let Ended { queue, cid, status, .. } = ended;
+    pub fn post(&mut self, queue: u16, cid: u16, status: Status) -> (u16, Completion) {
         let pair = &mut self.pairs[queue as usize];
         let place = pair.cq_tail;
         let entry = Completion { cid, sq_head: pair.sq_head, phase: pair.phase, status };

@@ -117,7 +117,7 @@ proptest! {
                     let end = device.complete(now, Tag(u32::from(tag)), Status::Ok, &mut s);
                     prop_assert_eq!(end, Some((tag, now)));
                     let ended = device.release(now, tag, &mut s);
-                    let (index, entry) = device.post(ended);
+                    let (index, entry) = device.post(ended.queue, ended.cid, ended.status);
                     prop_assert_eq!(index as usize, posted % usize::from(depth));
                     prop_assert_eq!(entry.phase, (posted / usize::from(depth)).is_multiple_of(2));
                     prop_assert_eq!(entry.cid, cid);
@@ -208,7 +208,7 @@ proptest! {
                     device.run(tag);
                     device.complete(now, Tag(0), Status::Ok, &mut timers);
                     let ended = device.release(now, tag, &mut timers);
-                    device.post(ended);
+                    device.post(ended.queue, ended.cid, ended.status);
                     untold += 1;
                     ended.interrupt
                 }

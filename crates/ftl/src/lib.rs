@@ -283,8 +283,7 @@ impl Ftl {
         {
             return Some(read);
         }
-        // By value, so that what is in registers need not be in memory for its sake.
-        self.other_command(now, tag, *request, out);
+        self.other_command(now, tag, request.by_field(), out);
         None
     }
 

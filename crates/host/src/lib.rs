@@ -29,7 +29,7 @@ pub use config::{Aggregation, AhciConfig, Chipset, Completion, Config, UfshciCon
 pub use dma::DmaConfig;
 pub use hmb::HmbConfig;
 pub use memory::MemoryConfig;
-pub use nvme::{AtOnce, Delivery, Entry, Nvme};
+pub use nvme::{Delivery, Entry, Nvme, Reaped};
 pub use shared_buffer::{SharedBuffer, SharedBufferConfig};
 pub use sram::{Sram, SramConfig};
 pub use ufs::Ufshci;

@@ -35,22 +35,15 @@ pub struct Delivery {
     pub interrupt: Option<Time>,
 }
 
-/// What comes of a completion that the driver would find alone in its queue.
+/// A completion that the driver has processed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum AtOnce {
-    /// It is not alone: it must go through the queue.
-    No,
-    /// The driver will process it: [`Event`] follows.
-    Later,
-    /// The driver has processed it.
-    Reaped {
-        /// When.
-        at: Time,
-        /// The request that has ended with it, if one has.
-        ended: Option<Completed>,
-        /// A request waits for the place.
-        waits: bool,
-    },
+pub struct Reaped {
+    /// When.
+    pub at: Time,
+    /// The request that has ended with it, if one has.
+    pub ended: Option<Completed>,
+    /// A request waits for the place.
+    pub waits: bool,
 }
 
 /// A place in a completion queue.
@@ -144,25 +137,37 @@ pub struct Nvme {
 /// What is known of the order in which doorbells are written.
 #[derive(Clone, Copy, Debug)]
 struct Sequence {
+    /// The core that all requests so far have come from, once whoever has something to submit from the start has done so.
+    sole: u16,
     /// The core that has submitted last, and whether all requests so far have come from it.
     last: u16,
-    sole: bool,
+    alone: bool,
     /// A request has ended: whoever has something to submit from the start has done so.
     settled: bool,
 }
 
+/// No core.
+const NOBODYS: u16 = u16::MAX;
+
 impl Sequence {
-    const NEW: Sequence = Sequence { last: u16::MAX, sole: true, settled: false };
+    const NEW: Sequence = Sequence { sole: NOBODYS, last: NOBODYS, alone: true, settled: false };
 
     /// `core` submits. True if no doorbell that is not known yet can be written before its own: all others are of the
     /// same core and behind it.
     #[inline(always)]
     fn submits(&mut self, core: u16) -> bool {
+        core == self.sole || self.submits_among_others(core)
+    }
+
+    #[inline]
+    fn submits_among_others(&mut self, core: u16) -> bool {
         if self.last != core {
-            self.sole &= self.last == u16::MAX;
+            self.alone &= self.last == NOBODYS;
             self.last = core;
         }
-        self.sole && self.settled
+        let sole = self.alone && self.settled;
+        self.sole = if sole { core } else { NOBODYS };
+        sole
     }
 }
 
@@ -293,7 +298,7 @@ impl Nvme {
             return (queue, Some(Submission { cid, at, prompt, request: *request }));
         }
         self.waited += u64::from(pair.free == NONE);
-        self.requests.open(io, core, *request, &mut pair.waiting);
+        self.requests.open(io, core, request.by_field(), &mut pair.waiting);
         (queue, None)
     }
 
@@ -343,10 +348,16 @@ impl Nvme {
         self.pairs[queue as usize].commands[cid as usize].io
     }
 
-    /// Instead of [`completion`](Self::completion), where nothing else is in the queue and the driver looks: `cid` has
-    /// ended with `status`, which is in memory from `visible` on, and the interrupt that follows it arrives at
+    /// True if nothing is in the completion queue that the driver has not taken from it.
+    #[inline(always)]
+    pub fn has_seen_all(&self, queue: u16) -> bool {
+        self.pairs[queue as usize].unread == 0
+    }
+
+    /// Instead of [`completion`](Self::completion), where the driver [has seen all](Self::has_seen_all) else and looks: `cid`
+    /// has ended with `status`, which is in memory from `visible` on, and the interrupt that follows it arrives at
     /// `interrupt`. It is gone from its queue before anybody looks at the queue's indices, which stay. If nothing else
-    /// happens before the driver has processed it, and `looks_ahead`, it has on return.
+    /// happens before the driver has processed it, and `looks_ahead`, it has on return; else [`Event`] follows.
     #[inline(always)]
     pub fn complete_at_once(
         &mut self,
@@ -356,11 +367,9 @@ impl Nvme {
         (visible, interrupt): (Time, Time),
         looks_ahead: bool,
         s: &mut impl Schedule<Event>,
-    ) -> AtOnce {
+    ) -> Option<Reaped> {
         let pair = &mut self.pairs[queue as usize];
-        if pair.unread > 0 {
-            return AtOnce::No;
-        }
+        debug_assert!(pair.unread == 0, "others are in queue {queue}");
         let command = &mut pair.commands[cid as usize];
         let (vector, cores, work) = (&mut pair.vector, &mut self.cores, (command.core, self.complete));
         let done = match self.completion {
@@ -385,11 +394,11 @@ impl Nvme {
         if looks_ahead && s.skip_to(done) {
             let waits = pair.waiting.first().is_some();
             let ended = command.end(cid, status, &mut pair.free, &mut self.requests, &mut self.sequence);
-            return AtOnce::Reaped { at: done, ended, waits };
+            return Some(Reaped { at: done, ended, waits });
         }
         command.status = status;
         s.at(REAPED, done, Event { queue, cid });
-        AtOnce::Later
+        None
     }
 
     /// The controller writes a completion queue entry. Returns the new head of the queue for its doorbell, if the

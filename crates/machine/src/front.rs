@@ -249,7 +249,7 @@ impl Front {
         if let Front::Nvme(path) = self {
             return path.submit(now, io, job, request, s);
         }
-        self.submit_elsewhere(now, io, job, *request, s);
+        self.submit_elsewhere(now, io, job, request.by_field(), s);
         None
     }
 

@@ -10,6 +10,8 @@ use crate::front::hmb::Switched;
 use crate::front::{self, Front};
 use crate::verify::Checker;
 
+#[path = "advance.rs"]
+mod advance;
 #[path = "event.rs"]
 mod event;
 #[path = "perform.rs"]
@@ -20,6 +22,7 @@ mod power;
 mod queue_tracks;
 #[path = "reset.rs"]
 mod reset;
+use advance::end;
 use event::{Event, Kind};
 pub use power::PowerCut;
 use queue_tracks::QueueTracks;
@@ -46,8 +49,6 @@ pub struct Machine {
     data: TagBuffers,
     out: Actions,
     outputs: Vec<front::Output>,
-    /// The request that has ended last, of those that are not told of in a list.
-    end: Completion,
     /// To be answered: on flash, what is done is durable.
     barriers: Vec<OpId>,
     timer: Time,
@@ -144,7 +145,6 @@ impl Machine {
             nand,
             out: Actions::default(),
             outputs: Vec::new(),
-            end: Completion { io: 0, status: Status::Ok, submitted: Time::ZERO, at: Time::ZERO },
             barriers: Vec::new(),
             timer: Time::MAX,
             queue_tracks: None,
@@ -222,197 +222,6 @@ impl Machine {
         &self.front
     }
 
-    /// A request of `job`. `io` names it until it has ended: a dense number, free for reuse afterwards.
-    pub fn submit(&mut self, now: Time, io: u32, job: u16, request: Request) {
-        self.submit_alone(now, Time::ZERO, io, job, &request);
-    }
-
-    /// As [`submit`](Self::submit), by a caller that will not submit anything, nor look at anything, before `until` unless
-    /// a request has ended. So events before that, if they come before all others, may be handled now.
-    #[inline(always)]
-    pub fn submit_alone(&mut self, now: Time, until: Time, io: u32, job: u16, request: &Request) {
-        if self.world.timeline.is_some() {
-            return self.submit_watched(now, io, job, *request);
-        }
-        self.world.until = until;
-        let view = &mut FrontView::<false>(&mut self.world);
-        if let Some((tag, at)) = self.front.submit(now, io, job, request, view) {
-            self.command::<false>(at, tag, io, request);
-        }
-    }
-
-    /// With a timeline kept, queues are looked at after each point in time: none is passed over.
-    #[cold]
-    #[inline(never)]
-    fn submit_watched(&mut self, now: Time, io: u32, job: u16, request: Request) {
-        self.world.until = Time::ZERO;
-        let at_once = self.front.submit(now, io, job, &request, &mut FrontView::<true>(&mut self.world));
-        debug_assert_eq!(at_once, None, "time has moved on");
-    }
-
-    /// When the next event comes.
-    #[inline]
-    pub fn next_event(&self) -> Option<Time> {
-        self.world.queue.next_time()
-    }
-
-    /// Handles the events up to `until`, and stops after one that ended a request. True if it stopped there.
-    pub fn advance(&mut self, until: Time, completions: &mut Vec<Completion>) -> bool {
-        let mut others = Vec::new();
-        let ended = self.next_end(until, &mut others);
-        if ended {
-            completions.push(self.end);
-        }
-        completions.append(&mut others);
-        ended
-    }
-
-    /// Handles the events up to `until`, and stops after one that ended a request: then it is true, and [`end`](Self::end) is
-    /// that request; if several ended together, those after the first are added to `others`, which is empty before.
-    #[inline(always)]
-    pub fn next_end(&mut self, until: Time, others: &mut Vec<Completion>) -> bool {
-        if self.world.timeline.is_some() {
-            self.next_end_watched(until, others)
-        } else {
-            self.run::<false>(until, others)
-        }
-    }
-
-    /// The request that [`next_end`](Self::next_end) has found last.
-    #[inline(always)]
-    pub fn end(&self) -> &Completion {
-        &self.end
-    }
-
-    /// [`next_end`](Self::next_end), with `SPANS` noted on a timeline if one is kept.
-    #[inline(always)]
-    fn run<const SPANS: bool>(&mut self, until: Time, others: &mut Vec<Completion>) -> bool {
-        debug_assert!(others.is_empty(), "requests that have ended and are not taken");
-        self.world.until = until;
-        while let Some((now, event)) = self.world.queue.pop_until(until) {
-            // What every read has, each by itself, so that what handles it knows which it is. (Few enough for a comparison each:
-            // a table of jumps costs more.)
-            let ended = match event.kind {
-                Kind::Array => self.flash_event::<SPANS>(now, nand::Event::Array(event.of as u16)),
-                Kind::Transfer => self.flash_event::<SPANS>(now, nand::Event::Transfer(event.of as u16)),
-                Kind::Ended if matches!(self.front, Front::Nvme(_)) => self.ended::<SPANS>(now, event.of as u16),
-                _ => self.common_event::<SPANS>(now, event, others),
-            };
-            if ended {
-                return true;
-            }
-        }
-        false
-    }
-
-    /// What happens to many a request, if not to each. True if requests have ended with it: the first, and those that are
-    /// added to `others`.
-    #[inline(never)]
-    fn common_event<const SPANS: bool>(&mut self, now: Time, event: Event, others: &mut Vec<Completion>) -> bool {
-        match (event.kind, &self.front) {
-            (Kind::Wake, _) => {
-                self.nand.woken(now, event.of as usize, &mut NandView::<SPANS>(&mut self.world));
-                return false;
-            }
-            (Kind::Decoded, Front::Nvme(_)) => {
-                self.decoded::<SPANS>(now, event.of as u16);
-                return false;
-            }
-            (Kind::Arrived, Front::Nvme(_)) => {
-                self.arrived(now, Tag(event.of));
-                self.perform(now);
-                return false;
-            }
-            (Kind::Reaped, Front::Nvme(_)) => return self.reaped::<SPANS>(now, event.of),
-            _ => self.other_event(now, event, others),
-        }
-        let some = !others.is_empty();
-        if some {
-            self.end = others.remove(0);
-        }
-        some
-    }
-
-    fn front_event(&mut self, now: Time, event: front::Event, completions: &mut Vec<Completion>) {
-        match self.front.handle(now, event, &mut FrontView::<true>(&mut self.world), &mut self.outputs) {
-            Some(front::Output::Completed { io, status, submitted }) => {
-                completions.push(Completion { io, status, submitted, at: now });
-            }
-            Some(front::Output::Command { tag, io, request }) => self.command::<true>(now, tag, io, &request),
-            Some(output) => self.outputs.push(output),
-            None => {}
-        }
-        if !self.outputs.is_empty() {
-            self.outputs(now, completions);
-        }
-    }
-
-    #[inline(always)]
-    fn decoded<const SPANS: bool>(&mut self, now: Time, tag: u16) {
-        let Front::Nvme(path) = &mut self.front else { unreachable!("an event of NVMe") };
-        let (tag, io, request) = path.decoded(tag);
-        self.command::<SPANS>(now, tag, io, &request);
-    }
-
-    #[inline(always)]
-    fn ended<const SPANS: bool>(&mut self, now: Time, tag: u16) -> bool {
-        let Front::Nvme(path) = &mut self.front else { unreachable!("an event of NVMe") };
-        let ended = path.ended(now, tag, &mut FrontView::<SPANS>(&mut self.world));
-        self.note_end(ended)
-    }
-
-    #[inline(always)]
-    fn reaped<const SPANS: bool>(&mut self, now: Time, of: u32) -> bool {
-        let Front::Nvme(path) = &mut self.front else { unreachable!("an event of NVMe") };
-        let event = host::Event { queue: (of >> 16) as u16, cid: of as u16 };
-        let ended = path.reaped(now, event, &mut FrontView::<SPANS>(&mut self.world));
-        self.note_end(ended.map(|ended| (ended, now)))
-    }
-
-    /// True if a request has ended: it is the [`end`](Self::end).
-    #[inline(always)]
-    fn note_end(&mut self, ended: Option<(host::Completed, Time)>) -> bool {
-        let Some((host::Completed { io, status, submitted }, at)) = ended else { return false };
-        self.end = Completion { io, status, submitted, at };
-        true
-    }
-
-    /// A command for the translation layer. Most are reads that it answers with a read of flash.
-    #[inline(always)]
-    fn command<const SPANS: bool>(&mut self, now: Time, tag: Tag, io: u32, request: &Request) {
-        if self.checker.is_some() {
-            self.check_command(tag, io, *request);
-        }
-        match self.ftl.command(now, tag, request, &mut self.out) {
-            Some(read) => self.nand.submit_read(now, read, &mut NandView::<SPANS>(&mut self.world)),
-            None => self.perform(now),
-        }
-    }
-
-    #[inline(always)]
-    fn flash_event<const SPANS: bool>(&mut self, now: Time, event: nand::Event) -> bool {
-        match self.nand.handle(now, event, &mut NandView::<SPANS>(&mut self.world)) {
-            Some(done) => self.flash_done::<SPANS>(now, done),
-            None => false,
-        }
-    }
-
-    /// An event that is rare, or is on a path that is. Adds the requests that it ended to `completions`.
-    #[inline(never)]
-    fn other_event(&mut self, now: Time, event: Event, completions: &mut Vec<Completion>) {
-        if let Some(event) = event.of_flash() {
-            if self.flash_event::<true>(now, event) {
-                completions.push(self.end);
-            }
-        } else if event.kind == Kind::Timer {
-            self.timer = Time::MAX;
-            self.ftl.timer(now, &mut self.out);
-            self.perform(now);
-        } else {
-            self.front_event(now, event.of_front(), completions);
-        }
-    }
-
     /// What the path above the translation layer says.
     fn outputs(&mut self, now: Time, completions: &mut Vec<Completion>) {
         let mut asked = false;
@@ -468,15 +277,21 @@ impl Machine {
         }
     }
 
-    /// A flash operation has ended: what it did is done to the contents, then the translation layer is told. True if a
-    /// request has ended by that, if nothing else happens before.
+    /// A flash operation has ended: what it did is done to the contents, then the translation layer is told. Returns the
+    /// request that has ended by that, if nothing else happens before.
     #[inline(always)]
-    fn flash_done<const SPANS: bool>(&mut self, now: Time, done: Done) -> bool {
+    fn flash_done<const SPANS: bool>(&mut self, now: Time, done: Done) -> Option<Completion> {
         let Done { id, status, kind } = done;
         if kind != nand::Kind::Read {
             self.write_ended(now, done);
-            return false;
+            return None;
         }
+        self.read_done::<SPANS>(now, id, status)
+    }
+
+    /// A read of flash has ended.
+    #[inline(always)]
+    fn read_done<const SPANS: bool>(&mut self, now: Time, id: OpId, status: Status) -> Option<Completion> {
         // Most reads are all that a command asks.
         let Some((tag, bytes)) = self.ftl.whole_read_done(id, &mut self.out) else {
             return self.other_read_done(now, id, status);
@@ -489,10 +304,10 @@ impl Machine {
 
     /// A read of flash has ended that is not all of a command's.
     #[inline(never)]
-    fn other_read_done(&mut self, now: Time, id: OpId, status: Status) -> bool {
+    fn other_read_done(&mut self, now: Time, id: OpId, status: Status) -> Option<Completion> {
         let Some(Delivery { tag, bytes, end }) = self.ftl.done(id, status, self.nand.store(), &mut self.out) else {
             self.perform(now);
-            return false;
+            return None;
         };
         if !(self.out.actions.is_empty() && self.out.moves.is_empty()) {
             self.perform(now);
@@ -501,18 +316,17 @@ impl Machine {
             return self.deliver::<true>(now, tag, bytes, status);
         }
         self.front.data(now, tag, bytes, &mut FrontView::<true>(&mut self.world));
-        false
+        None
     }
 
     /// The last data of a read of the host are in the controller.
     #[inline(always)]
-    fn deliver<const SPANS: bool>(&mut self, now: Time, tag: Tag, bytes: u32, status: Status) -> bool {
+    fn deliver<const SPANS: bool>(&mut self, now: Time, tag: Tag, bytes: u32, status: Status) -> Option<Completion> {
         let ended = self.front.deliver(now, tag, bytes, status, &mut FrontView::<SPANS>(&mut self.world));
-        let ended = self.note_end(ended);
         if self.checker.is_some() {
             self.check_end(tag, status);
         }
-        ended
+        ended.map(end)
     }
 
     /// A program or an erase has ended.

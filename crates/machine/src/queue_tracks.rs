@@ -50,15 +50,16 @@ impl QueueTracks {
 impl Machine {
     /// [`next_end`](Machine::next_end), and a look at the queues after each point in time.
     #[cold]
-    pub(super) fn next_end_watched(&mut self, until: Time, others: &mut Vec<Completion>) -> bool {
+    pub(super) fn next_end_watched(&mut self, until: Time, others: &mut Vec<Completion>) -> Option<Completion> {
         let mut tracks = self.queue_tracks.take().expect("the queues are watched");
         let end = loop {
-            let Some(at) = self.next_event().filter(|at| *at <= until) else { break false };
+            let Some(at) = self.next_event().filter(|at| *at <= until) else { break None };
+            self.world.until = at;
             let end = self.run::<true>(at, others);
             let timeline = self.world.timeline.as_deref_mut().expect("a timeline is kept");
             tracks.look(at, &self.front, &self.nand, timeline);
-            if end {
-                break true;
+            if end.is_some() {
+                break end;
             }
         };
         self.queue_tracks = Some(tracks);

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use ftl::MountReport;
 use ftl::config::ConfigError;
-use media::{Request, Status};
+use media::Request;
 use nand::PayloadKind;
 use sim::{Streams, Time};
 use workload::{Beyond, Io, JobInfo, Next, Options, Player, Replay, Workload};
@@ -164,7 +164,8 @@ pub fn run(
     let mut recorder = Recorder::new(workload.jobs().len());
     let mut flight = Flight::new(&mut machine, &mut player, &mut recorder);
     flight.fly(watch)?;
-    let (end, requests) = (flight.now, flight.done);
+    let end = flight.now;
+    let requests = player.completed();
     recorder.finish();
     let own_ramp = workload.jobs().iter().any(|job| job.options.iter().any(|(key, _)| key == "ramp_time"));
     // One cut for all would fall into jobs that run one after another.
@@ -197,38 +198,26 @@ struct Flight<'a> {
     /// Requests that ended together with another.
     others: Vec<Completion>,
     now: Time,
-    done: u64,
 }
 
 impl<'a> Flight<'a> {
     fn new(machine: &'a mut Machine, player: &'a mut Player, recorder: &'a mut Recorder) -> Flight<'a> {
         let others = Vec::new();
-        Flight { machine, player, recorder, others, now: Time::ZERO, done: 0 }
+        Flight { machine, player, recorder, others, now: Time::ZERO }
     }
 
     fn fly(&mut self, watch: &mut dyn FnMut(Progress) -> bool) -> Result<(), RunError> {
         let mut watched = 0;
         loop {
-            let wake = loop {
-                let Some(Io { id, job, request, .. }) = self.player.next_plain(self.now) else { break None };
-                let idle = self.submit(id, job, &request);
-                if idle != Time::ZERO {
-                    break (idle == Time::MAX).then_some(idle);
-                }
+            let wake = match self.issue()? {
+                Next::Finished => return Ok(()),
+                Next::At(at) => at,
+                _ => Time::MAX,
             };
-            let wake = match wake {
-                Some(wake) => wake,
-                None if self.player.is_blocked() => Time::MAX,
-                None => match self.issue()? {
-                    Next::Finished => return Ok(()),
-                    Next::At(at) => at,
-                    _ => Time::MAX,
-                },
-            };
-            if self.machine.next_end(wake, &mut self.others) {
-                let Completion { io, status, submitted, at } = *self.machine.end();
-                self.now = at;
-                self.take(io, status, submitted, at);
+            if let Some(end) = self.machine.next_end(wake, &mut self.others) {
+                let end = if self.machine.timeline().is_none() { self.go_on(&end, watched) } else { end };
+                self.now = end.at;
+                self.take(&end);
                 if !self.others.is_empty() {
                     self.take_others();
                 }
@@ -236,14 +225,29 @@ impl<'a> Flight<'a> {
                 assert!(wake < Time::MAX, "requests wait for an end, and nothing is under way");
                 self.now = wake;
             }
-            if self.done >= watched {
-                watched = self.done + WATCH_EVERY;
-                let progress = self.player.progress();
-                if !watch(Progress { fraction: progress.fraction, now: self.now, done: self.done }) {
+            let done = self.player.completed();
+            if done >= watched {
+                watched = done + WATCH_EVERY;
+                let fraction = self.player.progress().fraction;
+                if !watch(Progress { fraction, now: self.now, done }) {
                     return Err(RunError::Interrupted);
                 }
             }
         }
+    }
+
+    /// Takes the end of a request and goes on to the next, as long as jobs replace what has ended, and nothing else is to be
+    /// done before `watched` requests have ended. Returns an end with which it is not so.
+    #[inline(never)]
+    fn go_on(&mut self, first: &Completion, watched: u64) -> Completion {
+        let mut end = *first;
+        while self.others.is_empty() && self.player.completed() + 1 < watched {
+            let Some((ended, io)) = self.player.replace(end.at, end.io) else { break };
+            self.record(&ended, &end);
+            let next = self.machine.serve(end.at, io.id, io.job, &io.request, &mut self.others);
+            end = next.expect("requests wait for an end, and something is under way");
+        }
+        end
     }
 
     /// Issues what is due; returns why no more is.
@@ -268,16 +272,21 @@ impl<'a> Flight<'a> {
     #[inline(never)]
     fn take_others(&mut self) {
         let mut others = std::mem::take(&mut self.others);
-        for Completion { io, status, submitted, at } in others.drain(..) {
-            self.take(io, status, submitted, at);
+        for end in others.drain(..) {
+            self.take(&end);
         }
         self.others = others;
     }
 
+    fn take(&mut self, end: &Completion) {
+        let ended = self.player.complete(end.at, end.io);
+        self.record(&ended, end);
+    }
+
     #[inline(always)]
-    fn take(&mut self, io: u32, status: Status, submitted: Time, at: Time) {
-        let workload::Ended { job, op, bytes, due, issued, measured } = self.player.complete(at, io);
-        self.done += 1;
+    fn record(&mut self, ended: &workload::Ended, end: &Completion) {
+        let workload::Ended { job, op, bytes, due, issued, measured } = *ended;
+        let Completion { status, submitted, at, .. } = *end;
         if measured {
             self.recorder.ended(&Ended { job, op, bytes, status, due, issued, submitted, at });
         }

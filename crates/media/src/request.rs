@@ -40,6 +40,16 @@ impl Request {
         Request::new(Op::Flush, 0, 0)
     }
 
+    /// A copy, field by field. To a function that is not inlined a request goes in memory; one that is copied whole would be
+    /// kept there from its start, for the sake of a call that is hardly ever made.
+    #[inline(always)]
+    pub const fn by_field(&self) -> Request {
+        // In two steps: of one, the compiler sees that it copies the whole.
+        let mut copy = Request::new(self.op, self.offset, self.bytes);
+        copy.fua = self.fua;
+        copy
+    }
+
     /// First byte behind the range.
     pub const fn end(&self) -> u64 {
         self.offset + self.bytes

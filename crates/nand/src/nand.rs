@@ -7,7 +7,7 @@
 //!
 //! Without cache reads a die holds its register until the data have left it, and starts nothing before.
 
-use media::{EraseOp, OpId, PageAddr, ProgramOp, ReadOp};
+use media::{EraseOp, OpId, PageAddr, ProgramOp, ReadOp, Status};
 use sim::{Dense, Energy, Schedule, Streams, Time};
 
 use crate::channel::Channel;
@@ -276,8 +276,8 @@ impl Nand {
     pub fn handle<S: Schedule<Event>>(&mut self, now: Time, event: Event, s: &mut S) -> Option<Done> {
         match event {
             Event::Array(die) => self.array_end(now, die as usize, s),
-            Event::Transfer(channel) => self.transfer_end(now, channel as usize, s),
-            Event::Decoded(id) => self.decoded(now, id.0, s),
+            Event::Transfer(channel) => self.transferred(now, channel as usize, s).map(read_done),
+            Event::Decoded(id) => self.decoded(now, id.0, s).map(read_done),
             Event::Wake(channel) => {
                 self.woken(now, channel as usize, s);
                 None
@@ -289,6 +289,10 @@ impl Nand {
             }
         }
     }
+}
+
+fn read_done((id, status): (OpId, Status)) -> Done {
+    Done { id, status, kind: Kind::Read }
 }
 
 /// The planes of an operation on more than one. Apart, because counting bits is no single instruction everywhere.

@@ -106,6 +106,12 @@ impl Op {
         }
     }
 
+    /// How a read ends that needs no retry, or none any more.
+    #[inline(always)]
+    pub(crate) fn read_status(&self) -> Status {
+        if self.lost { Status::Uncorrectable } else { Status::Ok }
+    }
+
     pub(crate) fn address(&self) -> PageAddr {
         PageAddr { die: self.die, planes: self.planes, block: self.block, page: self.page }
     }
@@ -146,7 +152,9 @@ impl Ops {
             self.grow(id);
         }
         let slot = &mut self.slots[id.0 as usize];
-        assert!(!slot.active, "operation {} is still under way", id.0);
+        if slot.active {
+            in_use(id.0);
+        }
         slot
     }
 
@@ -160,6 +168,13 @@ impl Ops {
     pub(crate) fn forget_all(&mut self) {
         self.slots.fill(Op::IDLE);
     }
+}
+
+/// (By value: nothing need be in memory for its sake.)
+#[cold]
+#[inline(never)]
+fn in_use(id: u32) -> ! {
+    panic!("operation {id} is still under way")
 }
 
 /// A queue of operations.

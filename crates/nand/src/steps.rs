@@ -139,8 +139,9 @@ impl Nand {
         begin_transfer(now, die, d.out, &ops[d.out], d.channel, channel, tables, log, s);
     }
 
+    /// As [`handle`](Self::handle) of [`Event::Transfer`]. Returns the read that ends with it, if it does, and how.
     #[inline(always)]
-    pub(crate) fn transfer_end<S: Schedule<Event>>(&mut self, now: Time, number: usize, s: &mut S) -> Option<Done> {
+    pub fn transferred<S: Schedule<Event>>(&mut self, now: Time, number: usize, s: &mut S) -> Option<(OpId, Status)> {
         let channel = &mut self.channels[number];
         let die = channel.moving as usize;
         debug_assert!(
@@ -158,7 +159,7 @@ impl Nand {
         let op = &mut self.ops[id];
         let done = if (op.retries == 0) & !self.tables.decoded {
             op.active = false;
-            Some(read_done(id, op.lost))
+            Some((OpId(id), op.read_status()))
         } else {
             self.decode(now, id, s);
             None
@@ -207,12 +208,12 @@ impl Nand {
 
     /// The data of a read have been decoded, some time after they left the die: it is done, or goes once more.
     #[inline(never)]
-    pub(crate) fn decoded<S: Schedule<Event>>(&mut self, now: Time, id: u32, s: &mut S) -> Option<Done> {
+    pub(crate) fn decoded<S: Schedule<Event>>(&mut self, now: Time, id: u32, s: &mut S) -> Option<(OpId, Status)> {
         let op = &mut self.ops[id];
         let die = op.die as usize;
         if op.retries == 0 {
             op.active = false;
-            return Some(read_done(id, op.lost));
+            return Some((OpId(id), op.read_status()));
         }
         self.read_again(id);
         self.advance(now, die, s);
@@ -270,10 +271,4 @@ fn begin_transfer<S: Schedule<Event>>(
     s.at(Lane(lane::TRANSFER), end, Event::Transfer(number as u16));
     s.span(Track(number), "data out", now, end);
     log.note::<S>(id, op, Step::DataOut, now, end);
-}
-
-#[inline(always)]
-fn read_done(id: u32, lost: bool) -> Done {
-    let status = if lost { Status::Uncorrectable } else { Status::Ok };
-    Done { id: OpId(id), status, kind: Kind::Read }
 }

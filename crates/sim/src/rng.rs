@@ -53,7 +53,7 @@ impl Rng {
     ///
     /// # Panics
     /// In debug builds, if `n` is zero.
-    #[inline]
+    #[inline(always)]
     pub fn below(&mut self, n: u64) -> u64 {
         debug_assert!(n > 0, "a draw from an empty range");
         let mut product = u128::from(self.bits()) * u128::from(n);

@@ -1,7 +1,7 @@
 //! NVMe over PCI Express.
 
 use device::{Completion, Ended};
-use host::{AtOnce, Delivery, Entry, Submission};
+use host::{Delivery, Entry, Reaped, Submission};
 use link::pcie::SUBMISSION;
 use link::{Config, Direction, Pcie, Transfer};
 use media::{Request, Status, Tag};
@@ -151,7 +151,7 @@ impl Nvme {
             let (tag, at) = self.device.admit_one(queue, arrives, prompt, command, looks_ahead, part)?;
             return Some((Tag(u32::from(tag)), at));
         }
-        self.announce(now, (queue, cid), at, *request, s);
+        self.announce(now, (queue, cid), at, request.by_field(), s);
         None
     }
 
@@ -379,23 +379,21 @@ impl Nvme {
         s: &mut impl Schedule<Event>,
     ) -> Option<(host::Completed, Time)> {
         let ended = self.device.release(at, tag, &mut device_part(s, self.tracks));
-        let arrives = self.link.completion(now, at, ended.interrupt);
+        let Ended { queue, cid, status, interrupt } = ended;
         let fetches = self.device.waits();
-        let mut at_once = AtOnce::No;
-        if self.device.posts_at_once() {
-            let (command, ahead) = ((ended.queue, ended.cid), looks_ahead && !fetches);
-            at_once = self.host.complete_at_once(now, command, ended.status, arrives, ahead, &mut host_part(s));
-        }
-        match at_once {
-            AtOnce::No => self.queue(now, ended, arrives, s),
-            AtOnce::Later => self.link.head(),
-            AtOnce::Reaped { at, ended: request, waits } => {
-                self.link.head();
+        if self.device.posts_at_once() && self.host.has_seen_all(queue) {
+            let arrives = self.link.completion(now, at, interrupt);
+            self.link.head();
+            let (command, ahead) = ((queue, cid), looks_ahead && !fetches);
+            let reaped = self.host.complete_at_once(now, command, status, arrives, ahead, &mut host_part(s));
+            if let Some(Reaped { at, ended, waits }) = reaped {
                 if waits {
-                    self.issue(at, ended.queue, s);
+                    self.issue(at, queue, s);
                 }
-                return request.map(|request| (request, at));
+                return ended.map(|request| (request, at));
             }
+        } else {
+            self.queue(now, at, (queue, cid), (status, interrupt), s);
         }
         if fetches {
             self.fetch(now, s);
@@ -403,13 +401,20 @@ impl Nvme {
         None
     }
 
-    /// The completion queue entry and the interrupt arrive.
+    /// At `at`, the controller writes a completion queue entry, and an interrupt behind it if there is one.
     #[inline(never)]
-    fn queue(&mut self, now: Time, ended: Ended, (visible, message): (Time, Time), s: &mut impl Schedule<Event>) {
-        let (queue, interrupt) = (ended.queue, ended.interrupt.then_some(message));
-        let (index, Completion { cid, phase, status, .. }) = self.device.post(ended);
+    fn queue(
+        &mut self,
+        now: Time,
+        at: Time,
+        (queue, cid): (u16, u16),
+        (status, interrupt): (Status, bool),
+        s: &mut impl Schedule<Event>,
+    ) {
+        let (visible, message) = self.link.completion(now, at, interrupt);
+        let (index, Completion { phase, .. }) = self.device.post(queue, cid, status);
         let entry = Entry { cid, phase, status };
-        let delivery = Delivery { queue, index, entry, visible, interrupt };
+        let delivery = Delivery { queue, index, entry, visible, interrupt: interrupt.then_some(message) };
         let seen = self.host.completion(now, delivery, &mut host_part(s));
         self.seen(queue, seen);
     }

@@ -270,7 +270,7 @@ impl Player {
     /// The common case of [`next`](Self::next): the request of a plain job whose turn it is. None does not say that
     /// there is nothing to do.
     #[inline(always)]
-    pub fn next_plain(&mut self, now: Time) -> Option<Io> {
+    fn next_plain(&mut self, now: Time) -> Option<Io> {
         let index = self.ready.first()?;
         self.now = now;
         let job = &mut self.jobs[index as usize];
@@ -280,12 +280,6 @@ impl Player {
         let Request { op, bytes, .. } = request;
         let id = self.slots.take(Slot { job: index, op, measured, bytes, due: now, issued: now, epoch: 0 });
         Some(Io { id, job: index, request, due: now, measured, verify })
-    }
-
-    /// True if [`next`](Self::next) would say [`Next::Blocked`] whatever the time.
-    #[inline(always)]
-    pub fn is_blocked(&self) -> bool {
-        self.ready.first().is_none() && self.next_timer == Time::MAX && self.outstanding() > 0
     }
 
     /// The time until which [`next`](Self::next) issues nothing, unless a request is completed.
@@ -373,6 +367,34 @@ impl Player {
         Ended { job, op, bytes, due, issued, measured }
     }
 
+    /// [`complete`](Self::complete) and the [`next`](Self::next) behind it in one, where the job goes on under the same number
+    /// and nothing else is to be issued before the next completion. None where that is not so, or not known without more
+    /// work: then nothing has happened.
+    ///
+    /// # Panics
+    /// As `complete`.
+    #[inline(always)]
+    pub fn replace(&mut self, now: Time, id: u32) -> Option<(Ended, Io)> {
+        debug_assert!(now >= self.now, "time went back from {} to {now}", self.now);
+        if self.ready.first().is_some() || self.next_timer != Time::MAX {
+            return None;
+        }
+        let slot = self.slots.get_mut(id);
+        let Slot { job: index, op, measured, bytes, due, issued, .. } = *slot;
+        let job = &mut self.jobs[index as usize];
+        let Source::Plain(generated) = &mut job.source else { return None };
+        if job.state != State::Parked {
+            return None;
+        }
+        let ended = Ended { job: index, op, bytes, due, issued, measured };
+        let (request, measured, verify) = generated.plain_request(now)?;
+        debug_assert_eq!(request.bytes, bytes, "requests of a plain job are of one size");
+        (slot.op, slot.measured, slot.due, slot.issued) = (request.op, measured, now, now);
+        self.slots.count_replaced();
+        self.now = now;
+        Some((ended, Io { id, job: index, request, due: now, measured, verify }))
+    }
+
     #[inline(never)]
     fn complete_with_care(&mut self, now: Time, slot: Slot) {
         let job = &mut self.jobs[slot.job as usize];
@@ -395,6 +417,12 @@ impl Player {
         self.ready.push(slot.job);
     }
 
+    /// Requests completed.
+    #[inline]
+    pub fn completed(&self) -> u64 {
+        self.slots.completed()
+    }
+
     /// How far the run is.
     pub fn progress(&self) -> Progress {
         let fraction = |job: &Job| match (&job.source, job.state) {
@@ -404,7 +432,7 @@ impl Player {
             (Source::Replay(replay), _) => replay.progress(),
         };
         let fraction = self.jobs.iter().map(fraction).sum::<f64>() / self.jobs.len() as f64;
-        Progress { completed: self.slots.completed(), total: self.total, fraction }
+        Progress { completed: self.completed(), total: self.total, fraction }
     }
 
     /// Requests that were issued and not completed.

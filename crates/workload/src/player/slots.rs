@@ -38,22 +38,24 @@ const NO_SLOT: u32 = u32::MAX;
 pub(super) struct Slots {
     places: Dense<Place>,
     free: u32,
-    issued: u64,
+    outstanding: u32,
     completed: u64,
 }
 
 impl Slots {
     pub fn new() -> Slots {
         // SAFETY: numbers are those that were handed out, and come back with the completion.
-        Slots { places: unsafe { Dense::new(Vec::new()) }, free: NO_SLOT, issued: 0, completed: 0 }
+        Slots { places: unsafe { Dense::new(Vec::new()) }, free: NO_SLOT, outstanding: 0, completed: 0 }
     }
 
     /// Requests outstanding.
+    #[inline]
     pub fn outstanding(&self) -> u32 {
-        (self.issued - self.completed) as u32
+        self.outstanding
     }
 
     /// Requests completed.
+    #[inline]
     pub fn completed(&self) -> u64 {
         self.completed
     }
@@ -61,7 +63,7 @@ impl Slots {
     /// A number for a request.
     #[inline(always)]
     pub fn take(&mut self, slot: Slot) -> u32 {
-        self.issued += 1;
+        self.outstanding += 1;
         // No slot is beyond the last.
         if self.free as usize >= self.places.len() {
             self.grow();
@@ -91,13 +93,46 @@ impl Slots {
     /// If it was not outstanding.
     #[inline(always)]
     pub fn release(&mut self, id: u32) -> Slot {
-        let place = &mut self.places[id as usize];
-        assert!(place.next == TAKEN, "request {id} is completed and not outstanding");
-        place.next = self.free;
+        let free = self.free;
+        let place = self.place(id);
+        let slot = place.slot;
+        place.next = free;
         self.free = id;
+        self.outstanding -= 1;
         self.completed += 1;
-        place.slot
+        slot
     }
+
+    /// What is outstanding as `id`.
+    ///
+    /// # Panics
+    /// If nothing is.
+    #[inline(always)]
+    pub fn get_mut(&mut self, id: u32) -> &mut Slot {
+        &mut self.place(id).slot
+    }
+
+    /// A request is complete, and another has taken its place.
+    #[inline(always)]
+    pub fn count_replaced(&mut self) {
+        self.completed += 1;
+    }
+
+    #[inline(always)]
+    fn place(&mut self, id: u32) -> &mut Place {
+        let place = &mut self.places[id as usize];
+        if place.next != TAKEN {
+            not_outstanding(id);
+        }
+        place
+    }
+}
+
+/// (By value: nothing need be in memory for its sake.)
+#[cold]
+#[inline(never)]
+fn not_outstanding(id: u32) -> ! {
+    panic!("request {id} is completed and not outstanding")
 }
 
 /// No job: there are fewer.

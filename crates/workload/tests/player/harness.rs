@@ -4,7 +4,7 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
 use sim::{Streams, Time};
-use workload::{Error, Io, Next, Options, Player, Workload};
+use workload::{Ended, Error, Io, Next, Options, Player, Workload};
 
 /// A request, when it was issued and when it completed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -16,9 +16,25 @@ pub struct Done {
 
 /// Plays to the end, and gives the requests in the order in which they were issued. A request takes `latency` of it;
 /// equal completions come in the order of issue.
-pub fn play(player: &mut Player, mut latency: impl FnMut(&Io) -> Time) -> Result<Vec<Done>, Error> {
+pub fn play(player: &mut Player, latency: impl FnMut(&Io) -> Time) -> Result<Vec<Done>, Error> {
+    play_on(player, latency, false).map(|played| played.done)
+}
+
+/// What came of a workload.
+#[derive(Debug)]
+pub struct Played {
+    /// The requests in the order in which they were issued.
+    pub done: Vec<Done>,
+    /// What was said of each when it completed, in that order.
+    pub ended: Vec<Ended>,
+    /// How many were replaced by the next of their job.
+    pub replaced: usize,
+}
+
+/// As [`play`]. If it `replaces`, a request that completes alone is replaced by the next of its job, where the player can.
+pub fn play_on(player: &mut Player, mut latency: impl FnMut(&Io) -> Time, replaces: bool) -> Result<Played, Error> {
     let mut now = Time::ZERO;
-    let mut done: Vec<Done> = Vec::new();
+    let (mut done, mut ended, mut replaced): (Vec<Done>, Vec<Ended>, _) = (Vec::new(), Vec::new(), 0);
     let mut pending = BinaryHeap::new();
     loop {
         let next = player.next(now)?;
@@ -37,7 +53,7 @@ pub fn play(player: &mut Player, mut latency: impl FnMut(&Io) -> Time) -> Result
                 at
             }
             (Next::Blocked, Some(first)) => first,
-            (Next::Finished, None) => return Ok(done),
+            (Next::Finished, None) => return Ok(Played { done, ended, replaced }),
             (next, completion) => panic!("{next:?} with {completion:?}"),
         };
         while let Some(Reverse((at, index))) = pending.peek().copied() {
@@ -45,7 +61,18 @@ pub fn play(player: &mut Player, mut latency: impl FnMut(&Io) -> Time) -> Result
                 break;
             }
             pending.pop();
-            player.complete(now, done[index].io.id);
+            let id = done[index].io.id;
+            let alone = pending.peek().is_none_or(|Reverse((at, _))| *at > now);
+            if let Some((end, io)) = (replaces && alone).then(|| player.replace(now, id)).flatten() {
+                let completed = now + latency(&io);
+                pending.push(Reverse((completed, done.len())));
+                done.push(Done { io, issued: now, completed });
+                ended.push(end);
+                replaced += 1;
+            } else {
+                ended.push(player.complete(now, id));
+            }
+            assert_eq!(player.completed() as usize, ended.len());
         }
     }
 }

@@ -5,7 +5,7 @@ use proptest::prelude::*;
 use sim::{Streams, Time};
 use workload::{Options, Player, Replay, Workload};
 
-use crate::harness::{Done, depth, play};
+use crate::harness::{Done, depth, play, play_on};
 
 const CAPACITY: u64 = 8 << 20;
 
@@ -58,8 +58,35 @@ fn job() -> impl Strategy<Value = String> {
         })
 }
 
+#[test]
+fn a_plain_job_at_its_depth_replaces_what_completes() {
+    let text = "[a]\nrw=randread\nbs=4k\nnorandommap\niodepth=8\nnumber_ios=100\n";
+    let workload = Workload::parse_fio("plain.fio", text).expect("a valid job file");
+    let mut player = Player::new(&workload, &Options::new(CAPACITY), &Streams::new(1)).expect("a job that fits");
+    let mut rng = Streams::new(1).stream("latency");
+    let played = play_on(&mut player, |_| Time::from_ps(1_000_000 + rng.below(1 << 30)), true).expect("no trace");
+    assert_eq!((played.done.len(), played.replaced), (100, 92));
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(300))]
+
+    /// A request that is replaced by the next of its job is one that completes, and one that is issued then.
+    #[test]
+    fn whoever_is_replaced_has_completed(text in job(), numjobs in 1u32..4, seed: u64) {
+        let text = format!("{text}numjobs={numjobs}\n");
+        let Ok(workload) = Workload::parse_fio("any.fio", &text) else { return Ok(()) };
+        let mut plays = Vec::new();
+        for replaces in [false, true] {
+            let Ok(mut player) = Player::new(&workload, &Options::new(CAPACITY), &Streams::new(seed)) else {
+                return Ok(());
+            };
+            let mut rng = Streams::new(seed).stream("latency");
+            plays.push(play_on(&mut player, |_| Time::from_us(10 + rng.below(200)), replaces).expect("no trace"));
+        }
+        prop_assert_eq!(&plays[0].done, &plays[1].done);
+        prop_assert_eq!(&plays[0].ended, &plays[1].ended);
+    }
 
     #[test]
     fn a_job_ends_and_stays_within_its_bounds(text in job(), numjobs in 1u32..4, seed: u64) {
