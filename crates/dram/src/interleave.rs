@@ -37,6 +37,20 @@ impl Region {
         address >= self.base && bytes <= self.bytes && address - self.base <= self.bytes - bytes
     }
 
+    /// Where `[address, address + bytes)` is, if it is one piece, or a part of one.
+    #[inline]
+    pub fn whole(&self, address: u64, bytes: u64) -> Option<Local> {
+        let (offset, count) = (address - self.base, self.channels.len());
+        let within = offset & (self.granularity - 1);
+        if within + bytes > self.granularity || !count.is_power_of_two() {
+            return None;
+        }
+        let piece = offset >> self.granularity.trailing_zeros();
+        let before = (piece >> count.trailing_zeros()) << self.granularity.trailing_zeros();
+        let channel = self.channels[piece as usize & (count - 1)];
+        Some(Local { channel, address: self.local + before + within, bytes })
+    }
+
     /// What of `[address, address + bytes)` is on the `turn`th of its channels: always one stretch, perhaps empty.
     pub fn part(&self, address: u64, bytes: u64, turn: usize) -> Local {
         let offset = address - self.base;
@@ -83,6 +97,11 @@ mod tests {
                     .collect();
                 let part = region.part(4096 + from, bytes, turn as usize);
                 prop_assert_eq!(part.bytes, mine.len() as u64);
+                if let Some(whole) = region.whole(4096 + from, bytes) {
+                    let here = whole.channel == turn as u32;
+                    prop_assert_eq!(part.bytes, if here { bytes } else { 0 });
+                    prop_assert!(!here || (whole.address, whole.bytes) == (part.address, part.bytes));
+                }
                 if let Some(first) = mine.first() {
                     prop_assert_eq!(part.address, *first);
                     prop_assert!(mine.windows(2).all(|pair| pair[1] == pair[0] + 1));

@@ -92,6 +92,12 @@ impl Memory {
         if whole as usize == self.wholes.len() {
             self.wholes.push(Whole { id: 0, submitted: now, at: now, parts: 0 });
         }
+        if let Some(part) = self.regions[region].whole(address, bytes) {
+            self.wholes[whole as usize] = Whole { id: request.id, submitted: now, at: now, parts: 1 };
+            let request = Request { id: u64::from(whole), address: part.address, ..request };
+            self.channels[part.channel as usize].submit(now, request);
+            return;
+        }
         let mut parts = 0;
         for turn in 0..self.regions[region].channels.len() {
             let part = self.regions[region].part(address, bytes, turn);

@@ -72,7 +72,11 @@ impl Channel {
         let Some(next) = self.next_of_run() else { return false };
         let (from, kind) = (self.enter_at, next.kind);
         let clocks = u32::try_from(until - from + 1).unwrap_or(u32::MAX);
-        let bursts = next.left.min(next.in_row).min(self.queues.room(kind)).min(clocks);
+        let mut bursts = next.left.min(next.in_row).min(self.queues.room(kind)).min(clocks);
+        if kind == Kind::Write && self.direction == Kind::Read {
+            // So many may turn the bus.
+            bursts = bursts.min(self.settings.write_high.saturating_sub(self.queues.length(kind) + 1));
+        }
         if bursts < 2 || from < self.room_at[kind as usize] {
             return false;
         }
@@ -80,12 +84,9 @@ impl Channel {
         if self.next.cycle >= self.queues.overdue_at(self.direction) {
             return false;
         }
-        if kind == Kind::Write && self.direction == Kind::Read {
-            // So many may turn the bus.
-            let full = self.queues.length(kind) + bursts >= self.settings.write_high;
-            if full || self.floor.max(last) >= self.queues.overdue_at(kind) {
-                return false;
-            }
+        let turns = kind == Kind::Write && self.direction == Kind::Read;
+        if turns && self.floor.max(last) >= self.queues.overdue_at(kind) {
+            return false;
         }
         if !self.queues.join(kind, next.run, from, 1, bursts) {
             return false;
