@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 
 use media::line::{LineKind, LineRequest};
-use nvmm::hybrid::{Action, Actions, Config, Decision, Hybrid, Input, Move, Prefetch, Purpose, Stats, Victim};
+use nvmm::hybrid::{Action, Actions, Config, Decision, Hybrid, Input, Move, Plant, Prefetch, Purpose, Stats, Victim};
 use sim::{Rng, Streams};
 
 const LINES: usize = 8;
@@ -287,32 +287,48 @@ fn run(world: &mut World, requests: u32, pages: u64, depth: usize) {
     world.settle();
 }
 
+/// A history of requests, against the obvious cache and what was written.
+fn history(seed: u64, plant: Plant) {
+    let mut rng = Streams::new(seed).stream("configs");
+    let ways = 1 + rng.below(5) as u32;
+    let fetches = 1 + rng.below(6) as u32;
+    let config = Config {
+        sets: 1 << rng.below(4),
+        ways,
+        tag_buffer: 1 << rng.below(4),
+        tag_reads: 1 + rng.below(3) as u32,
+        fetches,
+        prefetches: 0,
+        buffers: 1 + rng.below(3) as u32,
+        cold: rng.below(u64::from(ways) + 1) as u32,
+        ..config()
+    };
+    let mut world = World::new(&config, seed);
+    world.hybrid.plant(plant);
+    let pages = 8 + rng.below(80);
+    run(&mut world, 1000, pages, 1 + rng.below(24) as usize);
+    let mut obvious = Obvious::new(config);
+    obvious.follow(&world.hybrid.take_log());
+    let stats = *world.hybrid.stats();
+    assert_eq!(counted(&stats), counted(&obvious.stats), "seed {seed}");
+    assert_eq!(stats.hits + stats.merged + stats.misses, 1000, "seed {seed}");
+    assert_eq!(world.answered, 1000);
+}
+
 #[test]
 fn it_decides_as_the_obvious_cache_does_and_loses_no_line() {
     for seed in 0..300 {
-        let mut rng = Streams::new(seed).stream("configs");
-        let ways = 1 + rng.below(5) as u32;
-        let fetches = 1 + rng.below(6) as u32;
-        let config = Config {
-            sets: 1 << rng.below(4),
-            ways,
-            tag_buffer: 1 << rng.below(4),
-            tag_reads: 1 + rng.below(3) as u32,
-            fetches,
-            prefetches: 0,
-            buffers: 1 + rng.below(3) as u32,
-            cold: rng.below(u64::from(ways) + 1) as u32,
-            ..config()
-        };
-        let mut world = World::new(&config, seed);
-        let pages = 8 + rng.below(80);
-        run(&mut world, 1000, pages, 1 + rng.below(24) as usize);
-        let mut obvious = Obvious::new(config);
-        obvious.follow(&world.hybrid.take_log());
-        let stats = *world.hybrid.stats();
-        assert_eq!(counted(&stats), counted(&obvious.stats), "seed {seed}");
-        assert_eq!(stats.hits + stats.merged + stats.misses, 1000, "seed {seed}");
-        assert_eq!(world.answered, 1000);
+        history(seed, Plant::Nothing);
+    }
+}
+
+/// The same histories, with a bug planted in the controller: they must find it, or they prove nothing.
+#[test]
+fn planted_bugs_are_caught() {
+    for plant in [Plant::DirtyDropped, Plant::MergedEarly, Plant::TagKept] {
+        let caught = (0..300).find(|seed| std::panic::catch_unwind(|| history(*seed, plant)).is_err());
+        eprintln!("{plant:?} is caught by history {caught:?}");
+        assert!(caught.is_some(), "{plant:?} went unnoticed in 300 histories");
     }
 }
 

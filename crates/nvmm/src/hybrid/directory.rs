@@ -125,8 +125,9 @@ impl Directory {
     }
 
     /// Makes room for `page` in the frame of the page that was used longest ago, and is not on its way: the frame, and what
-    /// it held. `None` if all of the set are on their way.
-    pub fn insert(&mut self, page: u64, fetch: u32, prefetched: bool) -> Option<(u64, Option<Victim>)> {
+    /// it held. `None` if all of the set are on their way. With `keeps`, a planted bug, the tag of what it held stays, and
+    /// another is lost.
+    pub fn insert(&mut self, page: u64, fetch: u32, prefetched: bool, keeps: bool) -> Option<(u64, Option<Victim>)> {
         let ways = self.ways;
         let set = self.set_mut(page);
         let at = (0..ways).rev().find(|at| set[*at] & FILLING == 0)?;
@@ -135,7 +136,11 @@ impl Directory {
         let old = set[at];
         let way = if old == 0 { at as u64 } else { old >> PAGE_BITS & (u64::from(WAYS) - 1) };
         let flags = FILLING | if prefetched { PREFETCHED } else { 0 };
-        set.copy_within(..at, 1);
+        let lost = if keeps && old != 0 { (0..at).rev().find(|at| set[*at] & (FILLING | DIRTY) == 0) } else { None };
+        if lost.is_some() {
+            set[at] &= !DIRTY;
+        }
+        set.copy_within(..lost.unwrap_or(at), 1);
         set[0] = (page + 1) | way << PAGE_BITS | u64::from(fetch) << FETCH | flags;
         let victim = (old != 0).then_some(Victim {
             page: (old & PAGE).wrapping_sub(1),
@@ -246,7 +251,7 @@ mod tests {
                     }
                     Found::Absent => {
                         let mut before = obvious.access(page, false);
-                        let got = directory.insert(page, 7, false);
+                        let got = directory.insert(page, 7, false, false);
                         if let Some((frame, victim)) = got {
                             assert_eq!(frames.insert(frame, page), victim.map(|v| v.page), "step {step}");
                             coming.push((page, write));
@@ -264,7 +269,7 @@ mod tests {
     fn the_coldest_changed_page_is_cleaned_once() {
         let mut directory = Directory::new(1, 4);
         for page in 0..4 {
-            directory.insert(page, 0, false).expect("room");
+            directory.insert(page, 0, false, false).expect("room");
             directory.filled(page, page < 2);
         }
         // In order of use: 3, 2, 1, 0.
@@ -272,7 +277,7 @@ mod tests {
         assert_eq!(directory.clean_cold(0, 1), None);
         assert_eq!(directory.clean_cold(0, 4), Some((1, 1)));
         assert_eq!(directory.clean_cold(0, 4), None);
-        let (_, victim) = directory.insert(9, 0, false).expect("room");
+        let (_, victim) = directory.insert(9, 0, false, false).expect("room");
         assert_eq!(victim, Some(Victim { page: 0, dirty: false, unused: false }));
     }
 }

@@ -3,7 +3,7 @@
 use super::directory::Victim;
 use super::evict::Phase;
 use super::lookup::{LINES, PAGES};
-use super::{Action, Actions, Asked, Decision, DramRequest, Hybrid, List, Move, NONE, Purpose};
+use super::{Action, Actions, Asked, Decision, DramRequest, Hybrid, List, Move, NONE, Plant, Purpose};
 use media::line::LINE;
 
 /// How far a fetch is.
@@ -55,7 +55,10 @@ impl Hybrid {
         let prefetch = self.nodes[node as usize].kind == Asked::Prefetch;
         let free = !prefetch || self.stalled.is_empty();
         let number = self.free_fetches.last().copied().filter(|_| free && !self.free_write_backs.is_empty());
-        let inserted = number.and_then(|number| self.directory.insert(page, number, prefetch));
+        let inserted = number.and_then(|number| {
+            let keeps = self.planted(Plant::TagKept);
+            self.directory.insert(page, number, prefetch, keeps)
+        });
         let (Some(number), Some((frame, victim))) = (number, inserted) else {
             return self.stall(node);
         };
@@ -73,7 +76,9 @@ impl Hybrid {
             self.stats.prefetches_unused += u64::from(unused);
             if dirty {
                 self.stats.dirty_evictions += 1;
-                self.write_back(leaves, frame, out);
+                if !self.planted(Plant::DirtyDropped) {
+                    self.write_back(leaves, frame, out);
+                }
             }
         }
         self.begin_fetch(number, page, out);
@@ -129,12 +134,13 @@ impl Hybrid {
     /// A request joins a fetch.
     fn wait_for(&mut self, node: u32, number: u32, out: &mut Actions) {
         let (line, id, kind) = (self.line_of(node), self.nodes[node as usize].id, self.nodes[node as usize].kind);
+        let merges = kind == Asked::Fill && self.planted(Plant::MergedEarly);
         let fetch = &mut self.fetches[number as usize];
         if fetch.prefetch {
             fetch.prefetch = false;
             self.prefetcher.ended();
         }
-        let there = matches!(fetch.state, State::Blocked | State::Storing);
+        let there = matches!(fetch.state, State::Blocked | State::Storing) || merges;
         match kind {
             Asked::WriteBack => {
                 // The buffer takes it, whether its page is there or not.

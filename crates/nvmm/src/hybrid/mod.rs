@@ -17,6 +17,7 @@ mod directory;
 mod evict;
 mod fetch;
 mod lookup;
+mod plant;
 mod prefetch;
 mod stats;
 mod tags;
@@ -27,6 +28,7 @@ use media::line::{LINE, LineKind, LineRequest};
 
 pub use config::{Config, Prefetch};
 pub use directory::Victim;
+pub use plant::Plant;
 pub use stats::Stats;
 
 use directory::{Directory, Found};
@@ -275,6 +277,8 @@ pub struct Hybrid {
     cleaning: Option<usize>,
     stats: Stats,
     log: Option<Vec<Decision>>,
+    plant: Plant,
+    plant_count: u32,
 }
 
 impl Hybrid {
@@ -306,6 +310,8 @@ impl Hybrid {
             cleaning: None,
             stats: Stats::default(),
             log: None,
+            plant: Plant::Nothing,
+            plant_count: 0,
             config: *config,
         }
     }
