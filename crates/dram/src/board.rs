@@ -169,7 +169,7 @@ impl Board {
     /// A bank's candidate as the next step, not before `floor`.
     #[inline(always)]
     pub(crate) fn choice(&self, bank: usize, floor: u64, rank: usize) -> Choice {
-        let place = (rank << 8 | bank) as u32;
+        let place = Choice::place(rank, bank);
         Choice { cycle: self.cycle(bank).max(floor), key: self.key[bank % BANKS], place }
     }
 
@@ -220,6 +220,12 @@ impl Choice {
     pub(crate) const NONE: Choice = Choice { cycle: NEVER, key: u64::MAX, place: 0 };
     /// Place of what is no candidate.
     pub(crate) const HOUSE: u32 = u32::MAX;
+
+    /// A bank's place.
+    #[inline(always)]
+    pub(crate) fn place(rank: usize, bank: usize) -> u32 {
+        (rank << 8 | bank) as u32
+    }
 
     #[inline(always)]
     pub(crate) fn is_before(&self, other: &Choice) -> bool {

@@ -29,6 +29,8 @@ pub struct Memory {
     free: Vec<u32>,
     parts: Vec<Completion>,
     port_stats: Vec<PortStats>,
+    /// When each channel is to be called next; zero: it is to be asked.
+    due: Vec<Time>,
     /// The earliest wake that is under way.
     armed: Time,
 }
@@ -65,6 +67,7 @@ impl Memory {
             free: Vec::new(),
             parts: Vec::new(),
             port_stats: vec![PortStats::default(); ports as usize],
+            due: vec![Time::ZERO; configs.len()],
             armed: Time::MAX,
         })
     }
@@ -95,6 +98,7 @@ impl Memory {
         if let Some(part) = self.regions[region].whole(address, bytes) {
             self.wholes[whole as usize] = Whole { id: request.id, submitted: now, at: now, parts: 1 };
             let request = Request { id: u64::from(whole), address: part.address, ..request };
+            self.due[part.channel as usize] = Time::ZERO;
             self.channels[part.channel as usize].submit(now, request);
             return;
         }
@@ -105,6 +109,7 @@ impl Memory {
                 parts += 1;
                 let request =
                     Request { id: u64::from(whole), address: part.address, bytes: part.bytes as u32, ..request };
+                self.due[part.channel as usize] = Time::ZERO;
                 self.channels[part.channel as usize].submit(now, request);
             }
         }
@@ -118,28 +123,55 @@ impl Memory {
 
     /// As [`Memory::next_event`], but later where long requests are under way; see [`Channel::next_done`].
     pub fn next_done(&mut self) -> Option<Time> {
-        self.channels.iter_mut().filter_map(Channel::next_done).min()
+        let mut first = Time::MAX;
+        for (channel, due) in self.channels.iter_mut().zip(&mut self.due) {
+            if *due == Time::ZERO {
+                *due = channel.next_done().unwrap_or(Time::MAX);
+            }
+            first = first.min(*due);
+        }
+        (first != Time::MAX).then_some(first)
+    }
+
+    /// As [`Memory::advance`], for who goes by [`Memory::next_done`]: channels that have nothing done by `now` stay where
+    /// they are.
+    pub fn advance_done(&mut self, now: Time, completions: &mut Vec<Completion>) {
+        let first = completions.len();
+        for channel in 0..self.channels.len() {
+            if self.due[channel] <= now {
+                self.advance_channel(channel, now, completions);
+            }
+        }
+        if self.channels.len() > 1 {
+            completions[first..].sort_by_key(|completion| completion.at);
+        }
     }
 
     /// Comes to `now`; appends what is done to `completions`, in order of time.
     pub fn advance(&mut self, now: Time, completions: &mut Vec<Completion>) {
         let first = completions.len();
         for channel in 0..self.channels.len() {
-            self.channels[channel].advance(now, &mut self.parts);
-            for part in self.parts.drain(..) {
-                let whole = &mut self.wholes[part.id as usize];
-                whole.at = whole.at.max(part.at);
-                whole.parts -= 1;
-                if whole.parts == 0 {
-                    let Whole { id, submitted, at, .. } = *whole;
-                    self.free.push(part.id as u32);
-                    self.port_stats[part.port as usize].note(part.kind, at - submitted);
-                    completions.push(Completion { id, submitted, at, ..part });
-                }
-            }
+            self.advance_channel(channel, now, completions);
         }
         if self.channels.len() > 1 {
             completions[first..].sort_by_key(|completion| completion.at);
+        }
+    }
+
+    #[inline(always)]
+    fn advance_channel(&mut self, channel: usize, now: Time, completions: &mut Vec<Completion>) {
+        self.due[channel] = Time::ZERO;
+        self.channels[channel].advance(now, &mut self.parts);
+        for part in self.parts.drain(..) {
+            let whole = &mut self.wholes[part.id as usize];
+            whole.at = whole.at.max(part.at);
+            whole.parts -= 1;
+            if whole.parts == 0 {
+                let Whole { id, submitted, at, .. } = *whole;
+                self.free.push(part.id as u32);
+                self.port_stats[part.port as usize].note(part.kind, at - submitted);
+                completions.push(Completion { id, submitted, at, ..part });
+            }
         }
     }
 
@@ -170,6 +202,7 @@ impl Memory {
 
     /// The channels, to keep logs or to ask for what they did in idle time.
     pub fn channels_mut(&mut self) -> &mut [Channel] {
+        self.due.fill(Time::ZERO);
         &mut self.channels
     }
 

@@ -73,7 +73,8 @@ impl Channel {
         let (from, kind) = (self.enter_at, next.kind);
         let clocks = u32::try_from(until - from + 1).unwrap_or(u32::MAX);
         let mut bursts = next.left.min(next.in_row).min(self.queues.room(kind)).min(clocks);
-        if kind == Kind::Write && self.direction == Kind::Read {
+        let turns = kind == Kind::Write && self.direction == Kind::Read && self.served >= self.settings.turn_min;
+        if turns {
             // So many may turn the bus.
             bursts = bursts.min(self.settings.write_high.saturating_sub(self.queues.length(kind) + 1));
         }
@@ -84,7 +85,6 @@ impl Channel {
         if self.next.cycle >= self.queues.overdue_at(self.direction) {
             return false;
         }
-        let turns = kind == Kind::Write && self.direction == Kind::Read;
         if turns && self.floor.max(last) >= self.queues.overdue_at(kind) {
             return false;
         }

@@ -208,18 +208,18 @@ impl Channel {
                 self.draining |= length >= self.settings.write_high;
                 false
             }
+            (Kind::Write, Kind::Read) if self.served < self.settings.turn_min => false,
             (Kind::Write, Kind::Read) => {
                 length >= self.settings.write_high || self.queues.is_overdue(Kind::Write, self.floor)
             }
         };
-        let housed = changes && self.next.place == Choice::HOUSE;
-        if turns || housed || self.queues.is_overdue(self.direction, self.next.cycle) {
+        // Its bank's candidate may be another now.
+        let same = changes && (self.next.place == Choice::HOUSE || self.next.place == Choice::place(rank, bank));
+        if turns || same || self.queues.is_overdue(self.direction, self.next.cycle) {
             self.is_next_known = false;
         } else if changes && (kind == Kind::Read || self.direction == Kind::Write) {
             let found = self.boards[rank % RANKS].choice(bank, self.floor, rank);
-            if self.next.place == found.place {
-                self.is_next_known = false;
-            } else if found.is_before(&self.next) && self.ranks[rank].serves() {
+            if found.is_before(&self.next) && self.ranks[rank].serves() {
                 // Before what was chosen, it is before what housekeeping was weighed against it, too.
                 self.next = found;
             }

@@ -229,7 +229,7 @@ impl HybridMemory {
 
     fn advance_dram(&mut self, now: Time) {
         let mut done = std::mem::take(&mut self.dram_done);
-        self.modules.memory.advance(now, &mut done);
+        self.modules.memory.advance_done(now, &mut done);
         for completion in done.drain(..) {
             self.tell(now, Input::Dram(purpose_of(completion.id)));
         }
