@@ -62,7 +62,8 @@ fn what_is_measured_of_a_table_that_was_created_first_is_counted_whole() {
     let read = |key: &str| summary.pointer(&format!("/jobs/0/read/{key}")).and_then(serde_json::Value::as_f64);
     let (lines, mean) = (read("total_ios").expect("a number"), read("lat_ns/mean").expect("a mean"));
     // But for those on their way to memory as measuring began.
-    assert!((0.0..=10.0).contains(&(lines - number(&outcome, "/requests"))));
+    let requests = number(&outcome, "/requests");
+    assert!((0.0..=10.0).contains(&(lines - requests)), "{lines} lines, {requests} requests");
     assert!(lines > 1000.0 && (46.0..80.0).contains(&mean), "{lines} lines of {mean} ns");
     // One at a time: they take less than all of the time that is measured.
     assert!(lines * mean * 1e-9 < number(&outcome, "/measured_s"));

@@ -134,17 +134,17 @@ fn content_hashes_are_pinned() {
     hmb-e                 e008a2830065660b14bdd5e30743bad278dae97437ca13ceb3825d8da370c7cc
     hmb-f                 c8e26967d39b4d1af25f238660e6652197aaad03487b63726b8e871f47194b8a
     onenand-xip           1065a90ae0a3765b7f63af656321d462b3fdd2b523e67adbd847fd2be69e7121
-    dram-only             956669640ebc20954e60f1884394e06e00a5601547b064d2ed930997650d4001
-    dram-ssd              60f8ce67d3149062bef4629c5ff07cefa52e2bdab412e3403e14c389efd3c42b
-    nvmm                  85620537d5c368127d3dcc79f8a2f49eda22d6725dd03b99005498f17cf7f912
-    nvmm-slc              39c51cef5eeeb346300449d49cbfb26550f65db181a9ab21337e135c49e4351e
-    nvmm-slc2             ff0a504c6604c909e5ba0db3f2eafee376c6dd52425ea32d23c0a85d56da8f49
-    nvmm-slc4             70c8d47358afc961023c04ada8d5fd4ed25fdc4748f4365508d0a10b4c1ee9e1
-    nvmm-slc8             7f4d652deecee735b0becb904cf929c1955e63632958eca95fcb8ae158934cd3
-    nvmm-pcm              9c46d22a458041c581073a60da5d370a45fb80411986ab0301305c66a2f0ecea
-    nvmm-pcm-optimistic   a6dcb8fa6f47efad1efc5540011a486b7a8c0d981c4382953ac79b37ef78cada
-    cxl-ssd               cc5c57658d676014acad59eebbb08664f4ae8f07225fa986f1a81ee30d864387
-    hbf                   0ace845abb90ffbef6a4fa552e4cd12694581164710fab7a9d704369766c786b
+    dram-only             4e55b4cb5f3ffe8fe44bb9475bd238a7c9d386f24322eed412667b0ca513ff2d
+    dram-ssd              a102ad914e1a24bbe2be3d699d2fae5dc7eeabefc64c707434b5bb2ada5bb767
+    nvmm                  a579c402da9da4164fdaebc2df29e6918a27a21fb5d70792da7bbb712f69eb35
+    nvmm-slc              32c3a3dd1479005643c3f56bb53c1b72bd357c38bfc28c3311f0162afef46f7d
+    nvmm-slc2             8febd1c89fa93e92ea6cfe819c430ec452d608ed9f30d3ba9b3a26b1ffec4688
+    nvmm-slc4             d64448c453dd45b86bd534d3297104ba18fb76b1bedf7fb1a7da6eec423a2bbe
+    nvmm-slc8             ef14b9205ced005032e082e3fa675e50b5fc5d39185fb5133cf502322d3361fd
+    nvmm-pcm              ce2cadfa5f86d2942d128263430017ca1491696f94f4eab7d81b1356a6b0b6d9
+    nvmm-pcm-optimistic   b5a8ea57242de50183fc1644a5d2ddeb9212dad69f00ca7385fc480ad31545f5
+    cxl-ssd               544f3f6e9788b4d720a56b4ad8f327ef133a085bd0ab7f2393c01fe4c3d31b5f
+    hbf                   33994a4ebe1f81dc52c2596d204a9f2456e1670dea645c3742377880d97f3e72
     ");
 }
 
