@@ -105,7 +105,7 @@ impl Prefetcher {
             let oldest = (0..STREAMS).min_by_key(|at| self.streams[*at].used).expect("some");
             let ended = self.streams[oldest];
             if ended.used > 0 {
-                self.run += (ended.last + 1 - ended.first) * RUNS - self.run / RUNS;
+                self.run = self.run - self.run / RUNS + (ended.last + 1 - ended.first) * RUNS;
             }
             // Rounded to the nearest; a run of one has nothing that follows.
             let expected = ((self.run + RUNS * RUNS / 2) / (RUNS * RUNS)).min(most);
