@@ -106,17 +106,17 @@ impl<D: Device> Engine<D> {
         Ok(())
     }
 
-    /// Gives back the space of blocks that hold nothing any more, of `most` at most: the others wait for the next time, or are used
-    /// again before.
-    pub(crate) fn release(&mut self, most: usize) {
-        for block in std::iter::from_fn(|| self.nvmm.released()).take(most) {
+    /// Gives back the space of blocks that hold nothing any more, of `most` at most, but for `kept`, which are used again first.
+    pub(crate) fn release(&mut self, kept: usize, most: usize) {
+        for _ in 0..self.nvmm.releasable().saturating_sub(kept).min(most) {
+            let block = self.nvmm.released().expect("as many");
             self.storage.release(block, 1);
         }
     }
 
     /// Gives back the space of all blocks of data that hold nothing, from before it was opened too.
     pub(crate) fn release_all(&mut self) {
-        self.release(usize::MAX);
+        self.release(0, usize::MAX);
         let mut run: Option<(BlockAddr, u32)> = None;
         for block in self.nvmm.free_blocks() {
             run = match run {

@@ -12,8 +12,10 @@ use crate::frames::{Frames, Key};
 use crate::layout::Shape;
 use crate::{Disk, Plant};
 
-/// Most blocks whose space a sync gives back.
-const RELEASED: usize = 32;
+/// Most blocks whose space a sync gives back: what took long to write would take long to give back.
+const RELEASED: usize = 16;
+/// Blocks whose space no sync gives back: what comes next is written there, and finds it in place.
+const KEPT: usize = 64;
 
 /// What a memory has done since it was opened, and how it is.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -232,7 +234,7 @@ impl<D: Device> Memory<D> {
         match self.ask(Request::Sync, catalog::PAGE)? {
             Answer::Token(given) => {
                 assert_eq!(given, token);
-                self.engine.release(RELEASED);
+                self.engine.release(KEPT, RELEASED);
                 Ok(given)
             }
             other => panic!("{other:?} is no answer to a sync"),
@@ -296,7 +298,7 @@ impl<D: Device> Memory<D> {
         self.enter()?;
         self.finish()?;
         self.engine.drain(&mut self.frames).map_err(|stop| self.stopped(stop))?;
-        self.engine.release(usize::MAX);
+        self.engine.release(0, usize::MAX);
         self.engine.storage.settle().map_err(|stop| self.stopped(stop))
     }
 

@@ -64,8 +64,8 @@ pub(crate) struct Blocks {
     first_mapping: u32,
     first_data: u32,
     aside: u64,
-    /// Blocks that became free, where that is told; none: the least erased is used first.
-    released: Option<Vec<u32>>,
+    /// Free blocks that were used, where that is told; none: the least erased is used first.
+    released: Option<BTreeSet<u32>>,
     /// Somebody reads what an earlier commit left: data blocks that become free are kept.
     pub watched: bool,
     /// Blocks that are kept.
@@ -176,20 +176,20 @@ impl Blocks {
 
     /// See [`Nvmm::keep_dense`](crate::Nvmm::keep_dense).
     pub fn keep_dense(&mut self) {
-        self.released = Some(Vec::new());
+        self.released = Some(BTreeSet::new());
         for free in [&mut self.free, &mut self.free_mapping] {
             *free = free.iter().map(|(_, block)| (0, *block)).collect();
         }
     }
 
-    /// The next block that became free and still is.
+    /// Free blocks that were used, and not taken by [`released`](Self::released).
+    pub fn releasable(&self) -> usize {
+        self.released.as_ref().map_or(0, BTreeSet::len)
+    }
+
+    /// Takes the last of them: it is used again after all before it.
     pub fn released(&mut self) -> Option<u32> {
-        loop {
-            let block = self.released.as_mut()?.pop()?;
-            if self.list[block as usize].used == Use::Free {
-                return Some(block);
-            }
-        }
+        self.released.as_mut()?.pop_last()
     }
 
     fn free_of(&mut self, block: u32) -> &mut BTreeSet<(u32, u32)> {
@@ -224,6 +224,9 @@ impl Blocks {
         let state = &mut self.list[block as usize];
         assert_eq!((state.used, state.valid), (Use::Free, 0), "block {block}");
         (state.used, state.longest) = (Use::Open, 0);
+        if let Some(released) = &mut self.released {
+            released.remove(&block);
+        }
         Some(block)
     }
 
@@ -277,7 +280,9 @@ impl Blocks {
     fn free(&mut self, block: u32) {
         self.list[block as usize].used = Use::Free;
         self.insert_free(block);
-        self.released.iter_mut().for_each(|released| released.push(block));
+        if let Some(released) = &mut self.released {
+            released.insert(block);
+        }
     }
 
     /// What is kept is kept no longer than until the next commit is durable. True if anything was.

@@ -63,7 +63,12 @@ impl Nvmm {
         self.blocks.keep_dense();
     }
 
-    /// Takes the next block that has become free since, if it still is: nothing in it is needed, whatever happens.
+    /// Free blocks that were used, and not taken by [`released`](Self::released).
+    pub fn releasable(&self) -> usize {
+        self.blocks.releasable()
+    }
+
+    /// Takes a block that has become free since and still is, the last of all: nothing in it is needed, whatever happens.
     pub fn released(&mut self) -> Option<BlockAddr> {
         self.blocks.released().map(|block| self.layout.block(block))
     }
