@@ -81,9 +81,7 @@ def measure(folder: Path, gib: int) -> str:
                 alike.append(seconds(lambda: memory.rollback(start)))
         copies = [seconds(lambda: copy(path, folder / "scratch")) for _ in range(3)]
         sync, rollback, same, whole = (statistics.median(each) for each in (syncs, rollbacks, alike, copies))
-        return (
-            f"| {gib} GiB | {sync:.2f} | {max(ratios):.3f} | {whole:.1f} | {sync / whole:.3f} | {rollback:.2f} | {same:.2f} |"
-        )
+        return f"| {gib} GiB | {sync:.2f} | {max(ratios):.3f} | {whole:.1f} | {sync / whole:.3f} | {rollback:.2f} | {same:.2f} |"
     finally:
         path.unlink(missing_ok=True)
 

@@ -40,8 +40,12 @@ def main() -> None:
         elapsed, used = time.monotonic() - start, processor_s() - before
         print("\n## The paper's sweep, and long page traces\n")
         print("Written by `make bench` (`bench/paging.py`). These are seconds, of the machine at hand.\n")
-        print("PM-XIP at windows of 2 to 1024, every threshold, 4 to 32 KiB of SRAM, on four programs for ARM at -O2, and both")
-        print(f"heat maps: {used:.0f} s of processor time, {elapsed:.0f} s on {os.cpu_count()} cores at a load of {load:.0f}.\n")
+        print(
+            "PM-XIP at windows of 2 to 1024, every threshold, 4 to 32 KiB of SRAM, on four programs for ARM at -O2, and both"
+        )
+        print(
+            f"heat maps: {used:.0f} s of processor time, {elapsed:.0f} s on {os.cpu_count()} cores at a load of {load:.0f}.\n"
+        )
         print("| requests through LRU, MIN, PM-XIP(8,4) and rent or buy | peak memory | processor time |")
         print("| ---: | ---: | ---: |")
         block = loops(BLOCK)

@@ -120,12 +120,14 @@ impl Shape {
     }
 
     /// Where the row of a block is.
-    pub(crate) fn row(&self, block: u32) -> u64 {
+    #[doc(hidden)]
+    pub fn row(&self, block: u32) -> u64 {
         SUMS + u64::from(block) * self.row_bytes()
     }
 
     /// Blocks that are there twice.
-    pub(crate) fn own_blocks(&self) -> u32 {
+    #[doc(hidden)]
+    pub fn own_blocks(&self) -> u32 {
         self.config().own_blocks()
     }
 
@@ -134,7 +136,8 @@ impl Shape {
     }
 
     /// Where a page of a block is.
-    pub(crate) fn page(&self, block: u32, page: u32) -> u64 {
+    #[doc(hidden)]
+    pub fn page(&self, block: u32, page: u32) -> u64 {
         self.data() + u64::from(block) * self.block_bytes() + u64::from(page) * u64::from(self.segment_bytes)
     }
 

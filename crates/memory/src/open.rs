@@ -221,7 +221,7 @@ impl<D: Device> Memory<D> {
         storage.begin_generation().map_err(|stop| stopped(stop, path))?;
         let opening = Opening::new(&mut storage);
         let opened = Nvmm::open(shape.config(), &opening);
-        let why = storage.complaint.clone();
+        let why = storage.wrong();
         let (nvmm, _) = opened.map_err(|error| damaged(path, &error, &why))?;
         if nvmm.committed() < newest {
             return Err(lost(path, nvmm.committed(), newest, &why));

@@ -84,7 +84,7 @@ impl<D: Device> Reader<D> {
             let opening = Opening::new(&mut storage);
             let opened = Nvmm::open(shape.config(), &opening)
                 .and_then(|(mut nvmm, _)| nvmm.bring_all(&opening, anew).map(|()| nvmm));
-            let complaint = storage.complaint.clone();
+            let complaint = storage.wrong();
             // With nothing of what was read before.
             let mut storage = Storage::new(storage.into_device(), shape);
             let root = Nvmm::newest_root(shape.config(), &Opening::new(&mut storage));

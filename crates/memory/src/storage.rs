@@ -11,6 +11,9 @@ use crate::disk::Pool;
 use crate::layout::{MARK, RECORDS, Shape, UNIT, mark, record};
 use crate::sums::{Sums, sum};
 
+/// Of a page whose checksum says so.
+const UNWRITTEN: &str = "it was never written";
+
 /// What a request of the device is for.
 #[derive(Clone, Copy, Debug)]
 enum Flight {
@@ -74,6 +77,8 @@ pub struct Storage<D> {
     broken: Option<String>,
     /// Why pages could not be read, newest last.
     pub(crate) complaint: String,
+    /// Why one could not be read that was written, newest last.
+    pub(crate) damage: String,
     pub(crate) plant: Plant,
     /// Bytes read and written.
     pub(crate) read_bytes: u64,
@@ -106,11 +111,17 @@ impl<D: Device> Storage<D> {
             watched: false,
             broken: None,
             complaint: String::new(),
+            damage: String::new(),
             plant: Plant::Nothing,
             read_bytes: 0,
             written_bytes: 0,
             flushes: 0,
         }
+    }
+
+    /// What is wrong with the file as far as it was read: what was written and cannot be read, if anything is.
+    pub(crate) fn wrong(&self) -> String {
+        if self.damage.is_empty() { self.complaint.clone() } else { self.damage.clone() }
     }
 
     /// The device.
@@ -153,7 +164,7 @@ impl<D: Device> Storage<D> {
 
     fn read_copy(&mut self, id: OpId, block: u32, page: u32) {
         match self.sums.get(block, page) {
-            Some(0) => self.lost(id, block, page, "it was never written"),
+            Some(0) => self.lost(id, block, page, UNWRITTEN),
             Some(_) => {
                 let (offset, bytes) = (self.shape.page(block, page), u64::from(self.shape.segment_bytes));
                 let buffer = self.pool.take();
@@ -173,11 +184,14 @@ impl<D: Device> Storage<D> {
 
     /// A page cannot be read: its copy is, if it has one.
     fn lost(&mut self, id: OpId, block: u32, page: u32, why: &str) {
+        let complaint = format!("block {}, page {page}: {why}", block % self.copies);
+        if why != UNWRITTEN {
+            self.damage.clone_from(&complaint);
+        }
         if block < self.own {
             return self.read_copy(id, block + self.copies, page);
         }
-        let block = block % self.copies;
-        self.complaint = format!("block {block}, page {page}: {why}");
+        self.complaint = complaint;
         self.finished.push_back(Finished { id, status: Status::Uncorrectable, content: None });
     }
 
