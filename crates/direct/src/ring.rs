@@ -3,7 +3,7 @@
 use std::fmt;
 use std::fs::File;
 use std::io;
-use std::os::fd::AsRawFd;
+use std::os::fd::{AsRawFd, BorrowedFd};
 
 use io_uring::squeue::Entry;
 use io_uring::{IoUring, opcode, types};
@@ -73,7 +73,21 @@ impl Ring {
     /// # Errors
     /// What the kernel says; the queues are of no use any more then.
     pub fn submit(&mut self) -> io::Result<()> {
+        if self.ring.submission().is_empty() {
+            return Ok(());
+        }
         retried(|| self.ring.submit()).map(|_| ())
+    }
+
+    /// Whether something has ended that did not come out.
+    pub fn has_ended(&mut self) -> bool {
+        !self.ring.completion().is_empty()
+    }
+
+    /// Readable when something has ended.
+    pub fn fd(&self) -> BorrowedFd<'_> {
+        // SAFETY: It is open as long as the queues, which the borrow keeps.
+        unsafe { BorrowedFd::borrow_raw(self.ring.as_raw_fd()) }
     }
 
     /// Tells the kernel of what was put in, waits until something has ended, and calls `each` with what has: its user data, and bytes

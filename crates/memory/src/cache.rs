@@ -12,14 +12,14 @@ use crate::{Error, Memory};
 /// A read or a write of a page's segments on its way.
 #[derive(Clone, Debug)]
 pub(crate) struct Pending {
-    tag: Tag,
-    writes: bool,
-    page: u32,
-    places: Places,
+    pub tag: Tag,
+    pub writes: bool,
+    pub page: u32,
+    pub places: Places,
 }
 
 /// Most dirty segments that are written back at a time.
-const BATCH: usize = 512;
+pub(crate) const BATCH: usize = 512;
 
 impl<D: Device> Memory<D> {
     /// Frames for segments `keys`, at most a quarter of all. What has none is taken one for, and read if `read` says so; else it is among
@@ -76,7 +76,7 @@ impl<D: Device> Memory<D> {
         self.finish_reads()
     }
 
-    fn ask_read(&mut self, page: u32, mask: u32, places: Places) {
+    pub(crate) fn ask_read(&mut self, page: u32, mask: u32, places: Places) {
         if mask != 0 {
             let request = Request::Read { address: self.page_address(page), segments: mask };
             let tag = self.engine.ask(request, places, &mut self.frames);
@@ -85,7 +85,7 @@ impl<D: Device> Memory<D> {
     }
 
     /// That at least one frame can be taken: dirty segments are written back, those that were not used for long.
-    fn make_room(&mut self) -> Result<(), Error> {
+    pub(crate) fn make_room(&mut self) -> Result<(), Error> {
         let mut keys = std::mem::take(&mut self.keys);
         self.frames.dirty_keys(BATCH.min(self.frames.count() / 4), &mut keys);
         let written = self.write_back(&keys);
@@ -115,21 +115,26 @@ impl<D: Device> Memory<D> {
             if self.engine.room() == 0 {
                 self.finish()?;
             }
-            let page = (key / segments) as u32;
-            let (mut mask, mut places) = (0, [NONE; 16]);
-            for segment in 0..segments {
-                if let Some(frame) = self.frames.dirty_of(u64::from(page) * segments + segment) {
-                    self.frames.set_dirty(frame, false);
-                    self.frames.set_busy(frame, true);
-                    mask |= 1 << segment;
-                    places[segment as usize] = frame;
-                }
-            }
-            let request = Request::Write { address: self.page_address(page), segments: mask };
-            let tag = self.engine.ask(request, places, &mut self.frames);
-            self.pending.push(Pending { tag, writes: true, page, places });
+            self.ask_write((key / segments) as u32);
         }
         self.finish()
+    }
+
+    /// Asks for what is dirty of a page to be written.
+    pub(crate) fn ask_write(&mut self, page: u32) {
+        let segments = u64::from(self.shape().segments);
+        let (mut mask, mut places) = (0, [NONE; 16]);
+        for segment in 0..segments {
+            if let Some(frame) = self.frames.dirty_of(u64::from(page) * segments + segment) {
+                self.frames.set_dirty(frame, false);
+                self.frames.set_busy(frame, true);
+                mask |= 1 << segment;
+                places[segment as usize] = frame;
+            }
+        }
+        let request = Request::Write { address: self.page_address(page), segments: mask };
+        let tag = self.engine.ask(request, places, &mut self.frames);
+        self.pending.push(Pending { tag, writes: true, page, places });
     }
 
     /// Waits for all that is on its way. What is refused is as before: what was to be written is dirty, what was to be read has no
@@ -157,21 +162,26 @@ impl<D: Device> Memory<D> {
             let Pending { tag, writes, page, places } = self.pending[at].clone();
             let answer = self.engine.answer(tag, &mut self.frames).map_err(|stop| self.stopped(stop))?;
             self.pending.remove(at);
-            for frame in places.into_iter().filter(|frame| *frame != NONE) {
-                match (&answer, writes) {
-                    (Answer::Done, _) => self.frames.set_busy(frame, false),
-                    (_, true) => {
-                        self.frames.set_busy(frame, false);
-                        self.frames.set_dirty(frame, true);
-                    }
-                    (_, false) => self.frames.drop(frame),
-                }
-            }
+            self.settle(&answer, writes, &places);
             if let Answer::Refused(error) = answer {
                 refused.get_or_insert((page, error));
             }
         }
         refused.map_or(Ok(()), |(page, error)| Err(self.refused(error, page)))
+    }
+
+    /// A read or write of the frames at `places` is answered.
+    pub(crate) fn settle(&mut self, answer: &Answer, writes: bool, places: &Places) {
+        for frame in places.iter().copied().filter(|frame| *frame != NONE) {
+            match (answer, writes) {
+                (Answer::Done, _) => self.frames.set_busy(frame, false),
+                (_, true) => {
+                    self.frames.set_busy(frame, false);
+                    self.frames.set_dirty(frame, true);
+                }
+                (_, false) => self.frames.drop(frame),
+            }
+        }
     }
 
     /// What was held for want of room is made again; nothing of it is waited for.

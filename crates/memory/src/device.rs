@@ -1,6 +1,7 @@
 //! What keeps bytes: a file, a drive, or what a test puts in their place.
 
 use std::io;
+use std::os::fd::BorrowedFd;
 
 use direct::Aligned;
 
@@ -62,6 +63,14 @@ pub trait Device {
     }
     /// The first generation, of the `count` (0: all) from `from` on, under which readers beside are registered.
     fn reader(&mut self, _from: u64, _count: u64) -> Option<u64> {
+        None
+    }
+    /// Whether [`wait`](Self::wait) returns at once. What was started goes on by itself from here.
+    fn is_ready(&mut self) -> bool {
+        self.is_busy()
+    }
+    /// Readable when something has ended, if what is started can be waited for that way.
+    fn fd(&self) -> Option<BorrowedFd<'_>> {
         None
     }
     /// A range holds nothing any more. What it reads as then does not matter; that it cannot be given back neither.

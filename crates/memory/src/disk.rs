@@ -4,6 +4,7 @@ use std::collections::VecDeque;
 use std::fs::File;
 use std::io;
 use std::mem::ManuallyDrop;
+use std::os::fd::BorrowedFd;
 use std::os::unix::fs::{FileExt, FileTypeExt};
 
 use direct::{Aligned, Ring, Transfer};
@@ -190,6 +191,20 @@ impl Device for Disk {
     fn reader(&mut self, from: u64, count: u64) -> Option<u64> {
         // Where that cannot be asked nobody can register.
         direct::marked(&self.file, READERS + from, count).ok().flatten().map(|at| at - READERS)
+    }
+
+    fn is_ready(&mut self) -> bool {
+        if self.ended.is_empty() && !self.failed {
+            self.hand_over();
+            let Some(ring) = &mut self.ring else { return false };
+            // What the kernel did not take it is told again by `wait`, where a failure has its place.
+            return ring.has_ended() || ring.under_way() > 0 && (ring.submit().is_err() || ring.has_ended());
+        }
+        true
+    }
+
+    fn fd(&self) -> Option<BorrowedFd<'_>> {
+        self.ring.as_ref().map(Ring::fd)
     }
 
     fn release(&mut self, offset: u64, bytes: u64) {

@@ -6,7 +6,7 @@ use sim::Time;
 
 use crate::device::Device;
 use crate::frames::{Frames, NONE};
-use crate::storage::{Stop, Storage};
+use crate::storage::{Finished, Stop, Storage};
 
 /// Whoever has the memory open.
 pub(crate) const OPENER: Application = Application(1);
@@ -69,8 +69,7 @@ impl<D: Device> Engine<D> {
     /// Goes on until `tag` is answered.
     pub(crate) fn answer(&mut self, tag: Tag, frames: &mut Frames) -> Result<Answer, Stop> {
         loop {
-            if let Some(answer) = self.asked[tag.0 as usize].answer.take() {
-                self.free.push(tag.0);
+            if let Some(answer) = self.take_answer(tag) {
                 return Ok(answer);
             }
             self.step(frames)?;
@@ -85,8 +84,36 @@ impl<D: Device> Engine<D> {
         Ok(())
     }
 
+    /// Takes the answer to `tag`, if there is one.
+    pub(crate) fn take_answer(&mut self, tag: Tag) -> Option<Answer> {
+        let answer = self.asked[tag.0 as usize].answer.take()?;
+        self.free.push(tag.0);
+        Some(answer)
+    }
+
+    /// Goes on with what has ended, without waiting. Whether something had.
+    pub(crate) fn try_step(&mut self, frames: &mut Frames) -> Result<bool, Stop> {
+        match self.storage.try_next()? {
+            Some(finished) => self.take(finished, frames),
+            None => return Ok(false),
+        }
+        Ok(true)
+    }
+
+    /// Has what the controller knows of a page brought into DRAM. Whether it is there.
+    pub(crate) fn try_bring(&mut self, page: u32, frames: &mut Frames) -> bool {
+        let here = self.nvmm.prefetch(page, &mut self.out);
+        self.perform(&[], frames);
+        here
+    }
+
     fn step(&mut self, frames: &mut Frames) -> Result<(), Stop> {
         let finished = self.storage.next()?;
+        self.take(finished, frames);
+        Ok(())
+    }
+
+    fn take(&mut self, finished: Finished, frames: &mut Frames) {
         let content = finished.content.as_deref().unwrap_or(&[]);
         let content = &content[..content.len().min(self.storage.shape.segment_bytes as usize)];
         let input = Input::Done { id: finished.id, status: finished.status, content };
@@ -94,7 +121,6 @@ impl<D: Device> Engine<D> {
         self.nvmm.handle(Time::ZERO, input, &mut self.out);
         self.perform(content, frames);
         self.storage.give_back(finished);
-        Ok(())
     }
 
     /// Brings what the controller knows of a page into DRAM.

@@ -173,6 +173,20 @@ pub enum Error {
         /// The file.
         path: String,
     },
+    /// It was closed.
+    #[error("{path}: the memory is closed")]
+    Closed {
+        /// The file.
+        path: String,
+    },
+    /// Loads and stores cannot be served.
+    #[error("{path}: the memory cannot be mapped: {why}")]
+    NotMappable {
+        /// The file.
+        path: String,
+        /// Why.
+        why: String,
+    },
     /// A child process got it by `fork`.
     #[error("{path}: the memory was opened by process {opener}, and is not this one's: open it after the fork")]
     Forked {

@@ -133,6 +133,18 @@ impl Frames {
         self.free.push(number);
     }
 
+    pub fn is_busy(&self, frame: u32) -> bool {
+        self.frames[frame as usize].busy
+    }
+
+    /// The segment has no frame any more, unless the frame is all that has what it holds.
+    pub fn drop_clean(&mut self, number: u32) {
+        let frame = self.frames[number as usize];
+        if !frame.dirty && !frame.busy {
+            self.drop(number);
+        }
+    }
+
     pub fn set_busy(&mut self, frame: u32, busy: bool) {
         self.frames[frame as usize].busy = busy;
     }

@@ -10,7 +10,7 @@ use crate::engine::Engine;
 use crate::error::Error;
 use crate::frames::{Frames, Key};
 use crate::layout::Shape;
-use crate::{Disk, Plant};
+use crate::{Disk, MapStats, Plant};
 
 /// Most blocks whose space a sync gives back: what took long to write would take long to give back.
 const RELEASED: usize = 16;
@@ -40,6 +40,8 @@ pub struct Stats {
     pub space_bytes: u64,
     /// What the controller counts.
     pub controller: nvmm::Stats,
+    /// What was done for loads and stores, if it is mapped.
+    pub map: MapStats,
 }
 
 /// Memory on a file or a block device. Addresses are bytes; 0 is nobody's.
@@ -317,6 +319,7 @@ impl<D: Device> Memory<D> {
             needed_bytes: controller.needed * segment,
             space_bytes: controller.capacity * segment,
             controller,
+            map: MapStats::default(),
         }
     }
 }

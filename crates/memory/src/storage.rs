@@ -320,6 +320,25 @@ impl<D: Device> Storage<D> {
         }
     }
 
+    /// The end of an operation, if there is one without waiting.
+    pub(crate) fn try_next(&mut self) -> Result<Option<Finished>, Stop> {
+        loop {
+            if let Some(why) = &self.broken {
+                return Err(Stop::Broken(why.clone()));
+            }
+            if let Some(finished) = self.finished.pop_front() {
+                return Ok(Some(finished));
+            }
+            if !self.device.is_ready() {
+                return Ok(None);
+            }
+            match self.device.wait() {
+                Ok(ended) => self.ended(ended),
+                Err(error) => self.broken = Some(format!("the device failed: {error}")),
+            }
+        }
+    }
+
     /// Waits for all that is under way, and flushes: what nobody waits for, such as the newest record.
     pub(crate) fn settle(&mut self) -> Result<(), Stop> {
         while self.device.is_busy() && self.broken.is_none() {
