@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Self, cast
 from nandram.errors import UserError
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
+    from numpy.typing import DTypeLike, NDArray
     from typing_extensions import Buffer
 
     Data = Buffer | NDArray[Any]
@@ -21,7 +21,7 @@ SEGMENT_BYTES = 4096
 
 
 class Memory:
-    """Memory in a file: pages of 64 KiB that are allocated, read, written, synced and rolled back.
+    """Memory in a file: pages of 64 KiB that are allocated, read, written, synced and rolled back, and arrays on them.
 
     What is written counts from `sync` on: after a crash, and after `close`, the memory opens as the last completed
     sync, rollback or drop left it. One process has it open at a time; threads may share it, and call one after the
@@ -76,6 +76,76 @@ class Memory:
                 self._file.delete(address, size)
                 raise
         return address
+
+    def array(
+        self,
+        shape: int | tuple[int, ...],
+        dtype: "DTypeLike" = float,
+        *,
+        name: str | None = None,
+        temporary: bool = False,
+    ) -> "NDArray[Any]":
+        """Return an array of zeros that is on the memory: in DRAM as far as `dram` goes, else in the file.
+
+        By its name ``memory[name]`` finds it, now and when the memory is opened again. After a rollback it shows the
+        restored values. An access that cannot be served (a page that cannot be read, one that a rollback or `delete`
+        took away, a memory that is closed) ends the process with a line that says why: loads and stores raise nothing.
+        The first array maps the memory, by userfaultfd(2).
+        """
+        from nandram import mapping
+
+        header, size = mapping.header(shape, dtype)
+        address = self.alloc(len(header) + size, name=name, temporary=temporary)
+        try:
+            self._file.write(address, memoryview(header))
+            found = mapping.array_at(self._file, address, len(header) + size)
+        except BaseException:
+            self._file.delete(address, len(header) + size)
+            raise
+        return cast("NDArray[Any]", found)
+
+    def buffer(self, size: int, *, name: str | None = None, temporary: bool = False) -> memoryview:
+        """Return `size` bytes of zeros that are on the memory, as `array` does: a buffer that can be written."""
+        from nandram import mapping
+
+        address = self.alloc(size, name=name, temporary=temporary)
+        try:
+            return memoryview(cast("Buffer", mapping.area(self._file, address, size)))
+        except BaseException:
+            self._file.delete(address, size)
+            raise
+
+    def __getitem__(self, name: str) -> "NDArray[Any] | memoryview":
+        """Return the array of that name; of an area that has none, its bytes as a buffer."""
+        from nandram import mapping
+
+        if not isinstance(name, str):
+            raise UserError(f"found {name!r}, expected a name")
+        return mapping.array_at(self._file, *self._file.find(name))
+
+    def __delitem__(self, name: str) -> None:
+        """Delete the area of that name."""
+        self._file.delete(*self._file.find(name))
+
+    def __contains__(self, name: object) -> bool:
+        """Whether there is an area of that name."""
+        return name in self.names()
+
+    def __iter__(self) -> Iterator[str]:
+        """Go through the names of areas."""
+        return iter(self.names())
+
+    def advise(self, target: "str | Data", how: str) -> None:
+        """Say how an array or buffer on the memory, or the area of a name, will be used.
+
+        ``"normal"``: what is done is looked at, and what comes next read before it is asked for; ``"sequential"``: in
+        order; ``"random"``: nothing is read that was not asked for; ``"willneed"``: it is read now; ``"dontneed"``: it
+        leaves DRAM, and nothing of it is lost.
+        """
+        from nandram import mapping
+
+        found = self._file.find(target) if isinstance(target, str) else mapping.extent(self._file, target)
+        self._file.advise(*found, how)
 
     def name(self, name: str, address: int, size: int) -> None:
         """Give an area a name, by which it is found when the memory is opened again."""
@@ -176,7 +246,7 @@ class Memory:
 
     def prometheus(self) -> str:
         """Return the same in Prometheus' text format."""
-        gauges = {"amplification", "dirty_segments", "dram_bytes", "needed_bytes", "space_bytes"}
+        gauges = {"amplification", "dirty_segments", "dram_bytes", "mapped_bytes", "needed_bytes", "space_bytes"}
         label = self.path.replace("\\", r"\\").replace('"', r"\"").replace("\n", r"\n")
         lines = []
         for name, value in self.stats().items():

@@ -198,7 +198,8 @@ impl Device for Disk {
             self.hand_over();
             let Some(ring) = &mut self.ring else { return false };
             // What the kernel did not take it is told again by `wait`, where a failure has its place.
-            return ring.has_ended() || ring.under_way() > 0 && (ring.submit().is_err() || ring.has_ended());
+            let refused = ring.submit().is_err();
+            return refused || ring.has_ended() || !self.ended.is_empty();
         }
         true
     }

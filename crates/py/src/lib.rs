@@ -3,6 +3,8 @@
 mod columns;
 mod files;
 #[cfg(target_os = "linux")]
+mod mapping;
+#[cfg(target_os = "linux")]
 mod memory;
 #[cfg(target_os = "linux")]
 mod memory_reader;
@@ -264,6 +266,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(paging::paging_sweep, module)?)?;
     #[cfg(target_os = "linux")]
     {
+        module.add_class::<mapping::MemoryArea>()?;
         module.add_class::<memory::MemoryFile>()?;
         module.add_class::<memory_reader::MemoryReading>()?;
         module.add_function(wrap_pyfunction!(memory::memory_info, module)?)?;

@@ -8,6 +8,7 @@ use pyo3::buffer::PyBuffer;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict};
 
+use crate::mapping::{self, Held, MemoryArea};
 use crate::user_error;
 
 /// A fault of the file, `nandram.StorageError`; what the caller did wrong is `nandram.UserError`.
@@ -36,12 +37,17 @@ pub(crate) fn raise(py: Python<'_>, error: &Error) -> PyErr {
 /// A memory that is open, or was closed.
 #[pyclass(frozen)]
 pub struct MemoryFile {
-    memory: Mutex<Option<Memory>>,
+    memory: Mutex<Option<Held>>,
     path: String,
 }
 
 impl MemoryFile {
+    /// A call that changes no data.
     fn with<T: Send>(&self, py: Python<'_>, call: impl FnOnce(&mut Memory) -> Result<T, Error> + Send) -> PyResult<T> {
+        self.held(py, |held| held.with(call))
+    }
+
+    fn held<T: Send>(&self, py: Python<'_>, call: impl FnOnce(&mut Held) -> Result<T, Error> + Send) -> PyResult<T> {
         let called = py.detach(|| {
             let mut memory = self.memory.lock().expect("no call panics");
             memory.as_mut().map(call)
@@ -81,7 +87,7 @@ impl MemoryFile {
             false => Memory::open(&path, &options),
         });
         let memory = opened.map_err(|error| raise(py, &error))?;
-        Ok(MemoryFile { memory: Mutex::new(Some(memory)), path: path.display().to_string() })
+        Ok(MemoryFile { memory: Mutex::new(Some(Held::Plain(memory))), path: path.display().to_string() })
     }
 
     fn alloc(&self, py: Python<'_>, bytes: u64, temporary: bool) -> PyResult<u64> {
@@ -89,43 +95,43 @@ impl MemoryFile {
     }
 
     fn delete(&self, py: Python<'_>, address: u64, bytes: u64) -> PyResult<()> {
-        self.with(py, |memory| memory.delete(address, bytes))
+        self.held(py, |held| held.delete(address, bytes))
     }
 
     fn set_permissions(&self, py: Python<'_>, address: u64, bytes: u64, allowed: (bool, bool, bool)) -> PyResult<()> {
         let (read, write, permanent) = allowed;
         let permissions = Permissions { read, write, permanent, ..Permissions::PRIVATE };
-        self.with(py, |memory| memory.set_permissions(address, bytes, permissions))
+        self.held(py, |held| held.set_permissions(address, bytes, permissions))
     }
 
     fn read<'py>(&self, py: Python<'py>, address: u64, bytes: usize) -> PyResult<Bound<'py, PyBytes>> {
-        let read = self.with(py, |memory| {
+        let read = self.held(py, |held| {
             // Before memory is taken for it.
-            memory.check(address, bytes as u64)?;
+            held.with(|memory| memory.check(address, bytes as u64))?;
             let mut into = vec![0; bytes];
-            memory.read(address, &mut into).map(|()| into)
+            held.read(address, &mut into).map(|()| into)
         })?;
         Ok(PyBytes::new(py, &read))
     }
 
     fn read_into(&self, py: Python<'_>, address: u64, into: PyBuffer<u8>) -> PyResult<()> {
         let mut bytes = vec![0; into.item_count()];
-        self.with(py, |memory| memory.read(address, &mut bytes))?;
+        self.held(py, |held| held.read(address, &mut bytes))?;
         into.copy_from_slice(py, &bytes)
     }
 
     fn write(&self, py: Python<'_>, address: u64, bytes: PyBuffer<u8>) -> PyResult<()> {
         let bytes = bytes.to_vec(py)?;
-        self.with(py, |memory| memory.write(address, &bytes))
+        self.held(py, |held| held.write(address, &bytes))
     }
 
     #[pyo3(signature = (name))]
     fn sync(&self, py: Python<'_>, name: Option<&str>) -> PyResult<u64> {
-        self.with(py, |memory| memory.sync(name).map(|token| token.0))
+        self.held(py, |held| held.sync(name).map(|token| token.0))
     }
 
     fn rollback(&self, py: Python<'_>, token: u64) -> PyResult<()> {
-        self.with(py, |memory| memory.rollback(Token(token)))
+        self.held(py, |held| held.rollback(Token(token)))
     }
 
     fn drop_token(&self, py: Python<'_>, token: u64) -> PyResult<()> {
@@ -164,7 +170,7 @@ impl MemoryFile {
     }
 
     fn stats<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
-        let stats = self.with(py, |memory| Ok(memory.stats()))?;
+        let stats = self.held(py, |held| held.stats())?;
         let [host, table, copies] = stats.controller.programs;
         let counts = [
             ("hits", stats.hits),
@@ -182,12 +188,51 @@ impl MemoryFile {
             ("blocks_collected", stats.controller.collected),
             ("commits", stats.controller.commits),
             ("pages_rolled_back", stats.controller.rolled_back),
+            ("faults", stats.map.faults),
+            ("store_faults", stats.map.store_faults),
+            ("segments_read_ahead", stats.map.read_ahead),
+            ("segments_evicted", stats.map.evicted),
+            ("mapped_bytes", stats.map.mapped_bytes),
         ];
         let dict = PyDict::new(py);
         for (name, count) in counts {
             dict.set_item(name, count)?;
         }
         Ok(dict)
+    }
+
+    /// A range at addresses of the process. The first maps the memory.
+    fn area(&self, py: Python<'_>, address: u64, bytes: u64) -> PyResult<MemoryArea> {
+        let area = py.detach(|| {
+            let mut memory = self.memory.lock().expect("no call panics");
+            memory.take().map(|held| {
+                let (held, area) = held.area(address, bytes);
+                *memory = Some(held);
+                area
+            })
+        });
+        match area {
+            Some(Ok(area)) => Ok(MemoryArea { area }),
+            Some(Err(error)) => Err(raise(py, &error)),
+            None => Err(user_error(py, format!("{}: the memory is closed", self.path))),
+        }
+    }
+
+    /// Whether a system call that is handed a mapped address has it mapped; none if the memory is not mapped.
+    fn serves_system_calls(&self, py: Python<'_>) -> PyResult<Option<bool>> {
+        self.held(py, |held| Ok(held.serves_system_calls()))
+    }
+
+    /// The address in the memory of an address of the process.
+    fn address_of(&self, py: Python<'_>, pointer: usize) -> PyResult<Option<u64>> {
+        self.held(py, |held| Ok(held.address_of(pointer)))
+    }
+
+    fn advise(&self, py: Python<'_>, address: u64, bytes: u64, how: &str) -> PyResult<()> {
+        let Some(advice) = mapping::Advised::of(how) else {
+            return Err(user_error(py, format!("advice is {how:?}, expected {}", mapping::Advised::NAMES.join(", "))));
+        };
+        self.held(py, |held| held.advise(address, bytes, advice))
     }
 
     fn capacity(&self, py: Python<'_>) -> PyResult<u64> {
@@ -198,7 +243,7 @@ impl MemoryFile {
     fn close(&self, py: Python<'_>) -> PyResult<()> {
         let closed = py.detach(|| {
             let memory = self.memory.lock().expect("no call panics").take();
-            memory.map_or(Ok(()), Memory::close)
+            memory.map_or(Ok(()), Held::close)
         });
         closed.map_err(|error| raise(py, &error))
     }

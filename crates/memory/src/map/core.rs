@@ -237,12 +237,17 @@ impl<D: Device> Core<D> {
         }
         let memory = self.memory.as_mut().expect("it is open");
         if let Some(frame) = memory.frames.find(key) {
-            if memory.frames.is_busy(frame) || !self.make_room() {
+            if memory.frames.is_busy(frame) {
                 return Fill::Waits;
             }
-            // To make room something may have left, but not this: it was used just now. If it has all the same it is read again.
+            // What leaves to make room takes the place of another.
+            memory.frames.set_busy(frame, true);
+            let room = self.make_room();
             let memory = self.memory.as_mut().expect("it is open");
-            let Some(frame) = memory.frames.find(key) else { return Fill::Waits };
+            memory.frames.set_busy(frame, false);
+            if !room {
+                return Fill::Waits;
+            }
             self.pages.place(key, memory.frames.bytes(frame), &mut self.region);
             memory.frames.drop_clean(frame);
             memory.hits += 1;
@@ -335,10 +340,8 @@ impl<D: Device> Core<D> {
                     continue;
                 }
                 let memory = self.memory.as_mut().expect("it is open");
-                if let Some(frame) = memory.frames.find(key) {
-                    if !memory.frames.is_busy(frame) {
-                        self.place_ahead(key);
-                    }
+                if memory.frames.find(key).is_some() {
+                    self.place_ahead(key);
                     continue;
                 }
                 let Some(frame) = memory.frames.take(key) else {
@@ -359,11 +362,16 @@ impl<D: Device> Core<D> {
 
     /// A segment that is below is mapped, if there is room, and unless its fault is to be noticed.
     fn place_ahead(&mut self, key: Key) {
-        if self.pages.state(key) != State::Absent || self.ahead.is_marker(key) || !self.make_room() {
+        if self.pages.state(key) != State::Absent || self.ahead.is_marker(key) {
             return;
         }
         let memory = self.memory.as_mut().expect("it is open");
-        if let Some(frame) = memory.frames.find(key) {
+        let Some(frame) = memory.frames.find(key).filter(|frame| !memory.frames.is_busy(*frame)) else { return };
+        memory.frames.set_busy(frame, true);
+        let room = self.make_room();
+        let memory = self.memory.as_mut().expect("it is open");
+        memory.frames.set_busy(frame, false);
+        if room {
             self.pages.place_ahead(key, memory.frames.bytes(frame), &mut self.region);
             memory.frames.drop_clean(frame);
             self.stats.read_ahead += 1;

@@ -1,0 +1,32 @@
+"""Statistics and a sort of an array three times as large as the DRAM it is given: ``past_dram.py FILE``."""
+
+import sys
+
+import numpy as np
+
+from nandram import Memory
+
+DRAM = 8 << 20
+COUNT = 3 * DRAM // 8
+
+
+def main(path: str) -> None:
+    """Fill it, look at it in order, sort it in pieces, and compare with what is known of it."""
+    with Memory(path, capacity="64MiB", dram=f"{DRAM // 2**20}MiB") as memory:
+        values = memory.array(COUNT, np.int64, name="values")
+        # A permutation: each number once, in an order that looks like none.
+        values[:] = (np.arange(COUNT, dtype=np.int64) * 1_000_003) % COUNT
+        memory.sync()
+        print(f"sum {values.sum()}, of {COUNT * (COUNT - 1) // 2}")
+        halves = values.reshape(2, -1)
+        halves.sort(axis=1)
+        print(f"halves in order: {bool((np.diff(halves) > 0).all())}")
+        values.sort()
+        print(f"all in order: {np.array_equal(values, np.arange(COUNT))}")
+        memory.sync()
+        stats = memory.stats()
+        print(f"in DRAM at most {stats['dram_bytes'] / DRAM:.2f} of what it was given: {stats['mapped_bytes'] <= DRAM}")
+
+
+if __name__ == "__main__":
+    main(sys.argv[1])

@@ -1,0 +1,378 @@
+"""Arrays on a memory, from Python. Where the kernel lets this process serve no faults, most are skipped, with why."""
+
+import os
+import re
+import signal
+import subprocess
+import sys
+import textwrap
+import threading
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from nandram import Memory, UserError
+
+EXAMPLES = Path(__file__).parents[1] / "examples" / "memory"
+END = "a load or store there cannot be told, and ends the process"
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    """A path for a memory, if memories can be mapped here."""
+    with Memory(tmp_path / "probe.memory", capacity="1MiB", dram="1MiB") as memory:
+        try:
+            memory.buffer(1)
+        except UserError as error:
+            if "cannot be mapped" in str(error):
+                pytest.skip(str(error))
+            raise
+    return tmp_path / "here.memory"
+
+
+def made(path: Path) -> Memory:
+    return Memory(path, capacity="8MiB", dram="1MiB")
+
+
+def run(path: Path, program: str, *, ends: bool = True) -> subprocess.CompletedProcess[str]:
+    """Run a program with `memory` open in a process of its own."""
+    start = f"import numpy as np\nfrom nandram import Memory\nmemory = Memory({str(path)!r}, '8MiB', dram='1MiB')\n"
+    found = subprocess.run(
+        [sys.executable, "-c", start + textwrap.dedent(program)],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert found.returncode == (-signal.SIGABRT if ends else 0), found.stderr
+    return found
+
+
+def test_an_array_is_there_again_by_its_name(path: Path) -> None:
+    values = np.arange(300_000, dtype=np.float32).reshape(3, 100, 1000)
+    with made(path) as memory:
+        field = memory.array((3, 100, 1000), "f4", name="field")
+        assert not field.any()
+        field[:] = values
+        assert memory["field"][2, 5, 7] == values[2, 5, 7]
+        record = memory.array(7, [("a", "i2"), ("b", "f8")], name="record")
+        record["b"] = 2.5
+        scalar = memory.array((), int, name="scalar")
+        scalar[()] = 7
+        nothing = memory.array((0, 3), name="nothing")
+        assert nothing.shape == (0, 3)
+        memory.sync("filled")
+        field[:] = -1
+    with Memory(path, dram="1MiB") as memory:
+        assert list(memory) == ["field", "record", "scalar", "nothing"]
+        field = np.asarray(memory["field"])
+        assert field.dtype == np.float32
+        assert np.array_equal(field, values)
+        assert np.asarray(memory["record"])["b"].sum() == 17.5
+        assert memory["scalar"][()] == 7
+        assert memory["nothing"].shape == (0, 3)
+        del memory["record"]
+        assert "record" not in memory
+        assert "field" in memory
+        # Calls and the array show the same.
+        at, size = memory.find("field")
+        assert memory.read(at + size - 4, 4) == values[-1, -1, -1].tobytes()
+        memory.write(at + size - 4, np.full(1, 5, "f4"))
+        assert field[-1, -1, -1] == 5
+
+
+def test_an_array_shows_what_a_rollback_restored_and_a_transaction_is_all_or_nothing(path: Path) -> None:
+    with made(path) as memory:
+        values = memory.array(400_000, name="values")
+        values[:] = 1
+        first = memory.sync()
+        values[::2] = 2
+        second = memory.sync("second")
+        values *= 3
+        memory.rollback(second)
+        assert (values[::2] == 2).all()
+        assert (values[1::2] == 1).all()
+        values[5] = 7
+        memory.rollback(first)
+        assert (values == 1).all()
+        with memory.transaction():
+            values += 1
+
+        def fails() -> None:
+            with memory.transaction():
+                values[:] = np.nan
+                memory.array(5, name="new")
+                raise ZeroDivisionError
+
+        with pytest.raises(ZeroDivisionError):
+            fails()
+        assert (values == 2).all()
+        assert "new" not in memory
+
+
+def test_a_buffer_is_as_a_bytearray(path: Path) -> None:
+    with made(path) as memory:
+        text = memory.buffer(100_000, name="text")
+        text[:5] = b"hello"
+        text[99_999] = 1
+        assert bytes(text[:6]) == b"hello\0"
+        memory.sync()
+    with Memory(path) as memory:
+        found = memory["text"]
+        assert isinstance(found, memoryview)
+        text = found
+        assert (len(text), bytes(text[:5]), text[99_999]) == (100_000, b"hello", 1)
+        memory.write(memory.find("text")[0], text[:3])
+        struct = memoryview(text)[:16].cast("Q")
+        struct[1] = 1 << 40
+        assert memory.read(memory.find("text")[0] + 8, 8) == (1 << 40).to_bytes(8, "little")
+
+
+def test_threads_compute_on_one_array_past_its_dram_while_it_is_synced(path: Path) -> None:
+    with made(path) as memory:
+        values = memory.array((8, 100_000), np.int64)
+
+        def work(row: int) -> None:
+            for _ in range(10):
+                values[row] += row
+
+        threads = [threading.Thread(target=work, args=(row,)) for row in range(8)]
+        for thread in threads:
+            thread.start()
+        for _ in range(5):
+            memory.drop(memory.sync())
+        for thread in threads:
+            thread.join()
+        assert np.array_equal(values.sum(axis=1), np.arange(8) * 1_000_000)
+        stats = memory.stats()
+        assert stats["segments_evicted"] > 1000
+        assert stats["dram_bytes"] <= 1 << 20
+
+
+def test_what_is_advised_is_done(path: Path) -> None:
+    with made(path) as memory:
+        values = memory.array(500_000, name="values")
+        values[:] = 1
+        memory.sync()
+        for how in ("random", "sequential", "normal"):
+            memory.advise(values, how)
+            memory.advise("values", "dontneed")
+            before = memory.stats()
+            assert values.sum() == 500_000
+            ahead = memory.stats()["segments_read_ahead"] - before["segments_read_ahead"]
+            assert (ahead == 0) == (how == "random")
+        memory.advise(values[:1000], "willneed")
+        table: list[tuple[Callable[[], object], str]] = [
+            (
+                lambda: memory.advise(values, "fast"),
+                'advice is "fast", expected normal, random, sequential, willneed, dontneed',
+            ),
+            (lambda: memory.advise(np.zeros(3), "random"), "the array is not on this memory"),
+            (lambda: memory.advise(values[::2], "random"), "the array of shape (250000,) is not contiguous"),
+            (lambda: memory["nobody"], 'name "nobody": no area has it'),
+            (lambda: memory[3], "found 3, expected a name"),  # type: ignore[index]
+            (
+                lambda: memory.array(3, object),
+                "dtype object holds Python objects, which are at addresses of this process alone",
+            ),
+            (lambda: memory.array(-3), "shape is -3, expected whole numbers from 0 on"),
+            (
+                lambda: memory.array(3, name="values"),
+                f'name "values": the area at {memory.find("values")[0]:#x} has it',
+            ),
+        ]
+        for call, words in table:
+            with pytest.raises(UserError) as refused:
+                call()
+            assert str(refused.value) == words
+
+
+def test_what_a_rollback_took_away_is_refused_by_calls_and_ends_who_touches_it(path: Path) -> None:
+    found = run(
+        path,
+        """
+        token = memory.sync()
+        values = memory.array(10, name="values")
+        values[:] = 3
+        memory.rollback(token)
+        for call in (lambda: memory["values"], lambda: memory.read(0x10000, 1)):
+            try:
+                call()
+            except Exception as error:
+                print(error, flush=True)
+        print(values[0])
+        """,
+    )
+    assert found.stdout.splitlines() == [
+        'name "values": no area has it',
+        "address 0x10000: its page is not allocated",
+    ]
+    assert f"nandram: {path}: address 0x10000: its page is not allocated: {END}" in found.stderr.splitlines()
+
+
+def test_an_array_of_a_memory_that_is_closed_ends_who_touches_it(path: Path) -> None:
+    found = run(path, "values = memory.array(10)\nvalues[0] = 1\nmemory.close()\nvalues[0]")
+    assert f"nandram: {path}: the memory is closed: {END}" in found.stderr.splitlines()
+
+
+def test_a_child_has_the_array_no_more_and_the_parent_has_it_still(path: Path) -> None:
+    run(
+        path,
+        """
+        import os, signal
+        values = memory.array(10)
+        values[:] = 4
+        child = os.fork()
+        if child == 0:
+            values[0]
+            os._exit(0)
+        assert os.WTERMSIG(os.waitpid(child, 0)[1]) == signal.SIGSEGV
+        assert values.sum() == 40
+        """,
+        ends=False,
+    )
+
+
+# Runs as nobody, without the call where it is told so.
+RESTRICTED = """
+import ctypes, os, platform, struct, sys, warnings
+import numpy as np
+from nandram import Memory
+def deny(number):
+    libc = ctypes.CDLL(None, use_errno=True)
+    program = [(0x20, 0, 0, 0), (0x15, 0, 1, number), (0x06, 0, 0, 0x00050001), (0x06, 0, 0, 0x7fff0000)]
+    code = ctypes.create_string_buffer(b"".join(struct.pack("=HBBI", *step) for step in program))
+    table = ctypes.create_string_buffer(struct.pack("@HP", len(program), ctypes.addressof(code)))
+    assert libc.prctl(38, 1, 0, 0, 0) == 0
+    assert libc.prctl(22, 2, table, 0, 0) == 0
+if os.getuid() == 0:
+    os.setgroups([])
+    os.setgid(65534)
+    os.setuid(65534)
+if sys.argv[2] == "none":
+    deny({"x86_64": 323, "aarch64": 282}[platform.machine()])
+warnings.simplefilter("always")
+with warnings.catch_warnings(record=True) as told:
+    with Memory(sys.argv[1], capacity="4MiB", dram="1MiB") as memory:
+        at = memory.alloc(10)
+        memory.write(at, b"by a call")
+        try:
+            values = memory.array(300_000, name="values")
+            values[:] = 1
+            print("sum", values.sum())
+            memory.advise(values, "dontneed")
+            try:
+                print("written", os.write(os.open("/dev/null", os.O_WRONLY), values) >= 0)
+                with open(sys.argv[1] + ".sink", "wb", buffering=0) as sink:
+                    print("written", sink.write(values) > 0)
+            except OSError as error:
+                print(error.strerror)
+        except Exception as error:
+            print(error)
+        print(memory.read(at, 9))
+for warning in told:
+    print(warning.category.__name__, warning.message)
+"""
+
+
+def restricted(tmp_path: Path, how: str) -> list[str]:
+    folder = tmp_path / "restricted"
+    folder.mkdir()
+    folder.chmod(0o777)
+    # Nobody may look through the folders of the tests' user: it is where it works.
+    found = subprocess.run(
+        [sys.executable, "-c", RESTRICTED, "here.memory", how],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+        cwd=folder,
+    )
+    if found.returncode != 0 and re.search(r"Permission ?[Dd]enied|Operation not permitted", found.stderr):
+        pytest.skip(f"a restricted process cannot be started here: {found.stderr.splitlines()[-1]}")
+    assert found.returncode == 0, found.stderr
+    return found.stdout.splitlines()
+
+
+def test_without_privilege_system_calls_are_said_not_to_work(path: Path, tmp_path: Path) -> None:
+    if Path("/proc/sys/vm/unprivileged_userfaultfd").read_text().strip() != "0" or os.access(
+        "/dev/userfaultfd", os.W_OK
+    ) != (os.getuid() == 0):
+        pytest.skip("anybody may serve the kernel's faults here")
+    lines = restricted(tmp_path, "user")
+    assert lines[0] == "sum 300000.0"
+    assert "Bad address" in lines
+    assert "b'by a call'" in lines
+    assert lines[-1].startswith("NoSystemCallsWarning this process may serve its own faults only")
+
+
+def test_without_faults_the_error_names_the_sysctl_and_the_calls_work(tmp_path: Path) -> None:
+    if os.getuid() != 0 and os.access("/dev/userfaultfd", os.W_OK):
+        pytest.skip("anybody may open /dev/userfaultfd here")
+    first, second = restricted(tmp_path, "none")
+    assert first.startswith(
+        "here.memory: the memory cannot be mapped: the kernel gives this process no faults (/dev/userfaultfd: "
+    )
+    assert "vm.unprivileged_userfaultfd=1" in first
+    assert second == "b'by a call'"
+
+
+def example(name: str, *arguments: object) -> list[str]:
+    command = [sys.executable, str(EXAMPLES / f"{name}.py"), *map(str, arguments)]
+    return subprocess.run(command, capture_output=True, text=True, timeout=120, check=True).stdout.splitlines()
+
+
+def test_example_an_array_three_times_as_large_as_dram(path: Path) -> None:
+    lines = example("past_dram", path)
+    count = 3 * (8 << 20) // 8
+    total = count * (count - 1) // 2
+    assert lines[:3] == [f"sum {total}, of {total}", "halves in order: True", "all in order: True"]
+    assert lines[3].endswith(": True")
+
+
+def test_example_heat_has_the_same_bits(path: Path) -> None:
+    assert example("heat", path)[0].endswith("the same bits")
+
+
+def test_example_a_simulation_that_is_killed_goes_on_from_its_checkpoint(path: Path) -> None:
+    whole = example("simulation", path, 4000)
+    assert whole[0] == "from step 0"
+    killed = path.with_name("killed.memory")
+    command = [sys.executable, str(EXAMPLES / "simulation.py"), str(killed), "4000"]
+    for checkpoint in (1000, 3000):
+        with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+            assert process.stdout is not None
+            for line in process.stdout:
+                if line == f"checkpoint {checkpoint}\n":
+                    break
+            process.kill()
+    lines = example("simulation", killed, 4000)
+    # It may have come to the next one before it was killed.
+    assert lines[0] in ("from step 3000", "from step 4000")
+    assert lines[-1] == whole[-1]
+
+
+def test_example_undo_in_an_interactive_session(path: Path) -> None:
+    session = """
+    picture[10:20, 10:20] = 255; keep("square")
+    picture[:] = 7
+    undo()
+    int(picture.sum())
+    picture[0, 0] = 1; keep("dot")
+    picture[5, 5] = 1
+    undo(2)
+    int(picture.sum())
+    undo(9)
+    bool(picture.any())
+    """
+    found = subprocess.run(
+        [sys.executable, "-i", str(EXAMPLES / "undo.py"), str(path)],
+        input=textwrap.dedent(session),
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=True,
+    )
+    assert found.stdout.splitlines() == ["'square'", "25500", "'square'", "25500", "'empty'", "False"]
