@@ -189,6 +189,7 @@ impl Bench<'_> {
         let words = unsafe { std::slice::from_raw_parts(base as *const u64, self.bytes as usize / 8) };
         black_box(words.iter().fold(0u64, |sum, word| sum.wrapping_add(*word)));
         let scanned = self.bytes as f64 / start.elapsed().as_secs_f64();
+        *self.pager.lock().expect("nobody panicked") = pager_seconds() * 1e6 / self.segments() as f64;
         memory.close()?;
         Ok((raw, scanned))
     }
@@ -287,7 +288,11 @@ fn main() -> Outcome<()> {
         ours.push(other);
     }
     let (raw, ours) = (median(raw) / 1e6, median(ours) / 1e6);
-    println!("in order: O_DIRECT by 1 MiB {raw:.0} MB/s, loads {ours:.0} MB/s: {:.2}", ours / raw);
+    println!(
+        "in order: O_DIRECT by 1 MiB {raw:.0} MB/s, loads {ours:.0} MB/s: {:.2}; {:.1} us of its thread a segment",
+        ours / raw,
+        bench.pager.lock().expect("nobody panicked")
+    );
     let hits: Vec<(f64, f64)> = (0..rounds).map(|_| bench.hits()).collect::<Outcome<_>>()?;
     let (plain, ours) = hits.into_iter().unzip();
     let (plain, ours) = (median(plain), median(ours));

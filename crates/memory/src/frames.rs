@@ -87,6 +87,11 @@ impl Frames {
         &self.memory[frame as usize * self.bytes..][..self.bytes]
     }
 
+    /// The bytes of neighbouring frames.
+    pub fn bytes_of(&self, first: u32, count: usize) -> &[u8] {
+        &self.memory[first as usize * self.bytes..][..count * self.bytes]
+    }
+
     #[inline]
     pub fn bytes_mut(&mut self, frame: u32) -> &mut [u8] {
         &mut self.memory[frame as usize * self.bytes..][..self.bytes]

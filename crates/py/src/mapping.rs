@@ -9,7 +9,7 @@ use pyo3::prelude::*;
 
 /// A memory: mapped from the first area on.
 pub enum Held {
-    Plain(Memory),
+    Plain(Box<Memory>),
     Mapped(Mapped),
 }
 
@@ -119,9 +119,12 @@ impl Held {
                 if let Err(error) = memory.check(address, bytes) {
                     return (Held::Plain(memory), Err(error));
                 }
-                match Mapped::new(memory) {
+                match Mapped::new(*memory) {
                     Ok(mapped) => mapped,
-                    Err(refused) => return (Held::Plain(refused.0), Err(refused.1)),
+                    Err(refused) => {
+                        let (memory, error) = *refused;
+                        return (Held::Plain(Box::new(memory)), Err(error));
+                    }
                 }
             }
         };

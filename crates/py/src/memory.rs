@@ -87,7 +87,7 @@ impl MemoryFile {
             false => Memory::open(&path, &options),
         });
         let memory = opened.map_err(|error| raise(py, &error))?;
-        Ok(MemoryFile { memory: Mutex::new(Some(Held::Plain(memory))), path: path.display().to_string() })
+        Ok(MemoryFile { memory: Mutex::new(Some(Held::Plain(Box::new(memory)))), path: path.display().to_string() })
     }
 
     fn alloc(&self, py: Python<'_>, bytes: u64, temporary: bool) -> PyResult<u64> {

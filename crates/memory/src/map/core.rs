@@ -242,7 +242,7 @@ impl<D: Device> Core<D> {
             }
             // What leaves to make room takes the place of another.
             memory.frames.set_busy(frame, true);
-            let room = self.make_room();
+            let room = self.make_room(1);
             let memory = self.memory.as_mut().expect("it is open");
             memory.frames.set_busy(frame, false);
             if !room {
@@ -277,15 +277,15 @@ impl<D: Device> Core<D> {
         memory.ask_read((key / segments) as u32, mask, places);
     }
 
-    /// That one more can be mapped: what came first leaves.
-    fn make_room(&mut self) -> bool {
-        if !self.pages.has_room() {
-            let count = LEAVING.min(self.pages.limit() / 8).max(1) as usize;
+    /// That `wanted` more can be mapped: what came first leaves.
+    fn make_room(&mut self, wanted: u64) -> bool {
+        if self.pages.room() < wanted {
+            let count = LEAVING.min(self.pages.limit() / 8).max(wanted) as usize;
             let memory = self.memory.as_mut().expect("it is open");
             self.stats.evicted += self.pages.evict(count, &mut self.region, &mut Cache(memory)) as u64;
-            self.write_back(!self.pages.has_room());
+            self.write_back(self.pages.room() < wanted);
         }
-        self.pages.has_room()
+        self.pages.room() >= wanted
     }
 
     /// Has what is dirty below written, if it is much, or `now`; waits for none of it.
@@ -362,19 +362,35 @@ impl<D: Device> Core<D> {
 
     /// A segment that is below is mapped, if there is room, and unless its fault is to be noticed.
     fn place_ahead(&mut self, key: Key) {
-        if self.pages.state(key) != State::Absent || self.ahead.is_marker(key) {
-            return;
+        let memory = self.memory.as_mut().expect("it is open");
+        if let Some(frame) = memory.frames.find(key).filter(|frame| !memory.frames.is_busy(*frame)) {
+            memory.frames.set_busy(frame, true);
+            self.place_run(key, frame, 1);
         }
+    }
+
+    /// The same of neighbours in neighbouring frames, which are busy: nobody takes them for what leaves to make room.
+    fn place_run(&mut self, first: Key, frame: u32, count: u64) {
+        let frames = frame..frame + count as u32;
+        let keys = first..first + count;
+        let held_back = |key: Key| self.pages.state(key) != State::Absent || self.ahead.is_marker(key);
+        let any = keys.clone().any(held_back);
+        if any && count > 1 {
+            return keys.zip(frames).for_each(|(key, frame)| self.place_run(key, frame, 1));
+        }
+        let placed = !any && self.make_room(count);
         let memory = self.memory.as_mut().expect("it is open");
-        let Some(frame) = memory.frames.find(key).filter(|frame| !memory.frames.is_busy(*frame)) else { return };
-        memory.frames.set_busy(frame, true);
-        let room = self.make_room();
-        let memory = self.memory.as_mut().expect("it is open");
-        memory.frames.set_busy(frame, false);
-        if room {
-            self.pages.place_ahead(key, memory.frames.bytes(frame), &mut self.region);
-            memory.frames.drop_clean(frame);
-            self.stats.read_ahead += 1;
+        if placed {
+            let bytes = memory.frames.bytes_of(frame, count as usize);
+            self.pages.place_ahead(first, count, bytes, &mut self.region);
+            self.stats.read_ahead += count;
+        }
+        // The last first: so they are taken in order again.
+        for frame in frames.rev() {
+            memory.frames.set_busy(frame, false);
+            if placed {
+                memory.frames.drop_clean(frame);
+            }
         }
     }
 
@@ -419,18 +435,38 @@ impl<D: Device> Core<D> {
             return;
         }
         let first = u64::from(pending.page) * self.segments();
-        let keys = (first..).zip(pending.places).filter(|(_, frame)| *frame != NONE).map(|(key, _)| key);
         match answer {
             Answer::Refused(error) => {
                 let alone = pending.places.iter().filter(|frame| **frame != NONE).count() == 1;
                 let wanted = |key: Key| matches!(self.pages.state(key), State::Wanted { .. });
                 // What was read ahead was asked for by nobody; whoever asks will do so alone.
-                if alone && keys.clone().any(wanted) {
+                let mut keys = (first..).zip(pending.places).filter(|(_, frame)| *frame != NONE).map(|(key, _)| key);
+                if alone && keys.any(wanted) {
                     let error = self.memory.as_ref().expect("it is open").refused(error.clone(), pending.page);
                     self.end_by(&error);
                 }
             }
-            _ => keys.for_each(|key| self.place_ahead(key)),
+            _ => {
+                let frames = pending.places.iter().filter(|frame| **frame != NONE);
+                let memory = self.memory.as_mut().expect("it is open");
+                frames.for_each(|frame| memory.frames.set_busy(*frame, true));
+                let mut run: Option<(Key, u32, u64)> = None;
+                for (key, frame) in (first..).zip(pending.places).filter(|(_, frame)| *frame != NONE) {
+                    match &mut run {
+                        Some((first, start, count)) if *first + *count == key && *start + *count as u32 == frame => {
+                            *count += 1;
+                        }
+                        _ => {
+                            if let Some((first, start, count)) = run.replace((key, frame, 1)) {
+                                self.place_run(first, start, count);
+                            }
+                        }
+                    }
+                }
+                if let Some((first, start, count)) = run {
+                    self.place_run(first, start, count);
+                }
+            }
         }
     }
 

@@ -158,7 +158,7 @@ impl Core {
         }
         for key in std::mem::take(&mut self.waiting) {
             let came = thread_rng().gen_bool(0.7);
-            while came && !self.pages.has_room() {
+            while came && self.pages.room() == 0 {
                 if self.pages.evict(1, &mut self.kernel, &mut self.below) == 0 {
                     self.below.write_back();
                 }
@@ -169,8 +169,8 @@ impl Core {
             }
         }
         let ahead = thread_rng().gen_range(0..2 * KEYS);
-        if ahead < KEYS && self.pages.has_room() && self.pages.state(ahead) == super::pages::State::Absent {
-            self.pages.place_ahead(ahead, &bytes(&self.below.get(ahead)), &mut self.kernel);
+        if ahead < KEYS && self.pages.room() > 0 && self.pages.state(ahead) == super::pages::State::Absent {
+            self.pages.place_ahead(ahead, 1, &bytes(&self.below.get(ahead)), &mut self.kernel);
         }
     }
 

@@ -25,7 +25,7 @@ pub(crate) type Key = u64;
 
 /// What the kernel does with the pages at our addresses.
 pub(crate) trait Kernel {
-    /// `bytes` are at a segment where nothing was; whoever waits for it goes on.
+    /// `bytes` are at segments, from `key` on, where nothing was; whoever waits for them goes on.
     fn place(&mut self, key: Key, bytes: &[u8], writable: bool);
     /// It may be stored to; whoever waits goes on.
     fn unprotect(&mut self, key: Key);
@@ -209,9 +209,9 @@ impl Pages {
         Outcome::Nothing
     }
 
-    /// Whether another can be mapped.
-    pub fn has_room(&self) -> bool {
-        self.mapped < self.limit
+    /// Segments that can be mapped besides.
+    pub fn room(&self) -> u64 {
+        self.limit - self.mapped
     }
 
     /// The content of a segment that is wanted is here.
@@ -225,15 +225,17 @@ impl Pages {
         kernel.place(key, bytes, write);
     }
 
-    /// The content of a segment that somebody may want is here.
+    /// The content of neighbouring segments that somebody may want is here.
     ///
     /// # Panics
-    /// If it is not absent, or there is no room.
-    pub fn place_ahead(&mut self, key: Key, bytes: &[u8], kernel: &mut impl Kernel) {
-        assert_eq!(self.state(key), State::Absent, "segment {key}");
-        self.set(key, CLEAN | AHEAD);
-        self.order.push_back(key);
-        kernel.place(key, bytes, false);
+    /// If one is not absent, or there is no room for all.
+    pub fn place_ahead(&mut self, first: Key, count: u64, bytes: &[u8], kernel: &mut impl Kernel) {
+        for key in first..first + count {
+            assert_eq!(self.state(key), State::Absent, "segment {key}");
+            self.set(key, CLEAN | AHEAD);
+            self.order.push_back(key);
+        }
+        kernel.place(first, bytes, false);
     }
 
     /// Up to `count` segments leave, those that came first; what they hold is below then. Fewer, if there is no room below.

@@ -197,15 +197,19 @@ impl Region {
 impl Kernel for Region {
     fn place(&mut self, key: Key, bytes: &[u8], writable: bool) {
         let mode = if writable { 0 } else { u64::from(UFFDIO_COPY_MODE_WP) };
-        let (dst, len) = (self.address(key) as u64, self.segment as u64);
-        assert_eq!(bytes.len(), self.segment);
+        let (dst, src) = (self.address(key) as u64, bytes.as_ptr() as u64);
+        let last = self.address(key + (bytes.len() / self.segment) as u64 - 1);
+        assert_eq!(last as u64 + self.segment as u64 - dst, bytes.len() as u64, "whole segments");
+        let mut done_bytes = 0;
         loop {
-            let mut argument = uffdio_copy { dst, src: bytes.as_ptr() as u64, len, mode, copy: 0 };
+            let len = bytes.len() as u64 - done_bytes;
+            let mut argument = uffdio_copy { dst: dst + done_bytes, src: src + done_bytes, len, mode, copy: 0 };
             // SAFETY: The source is as long; at the destination there is nothing yet, so that nobody can have looked at it.
             let done = unsafe { ioctl(&self.faults, Updater::<{ UFFDIO_COPY as Opcode }, _>::new(&mut argument)) };
             match done {
                 Ok(()) => return,
-                Err(Errno::AGAIN | Errno::INTR) => {}
+                // What was done before it was interrupted it says.
+                Err(Errno::AGAIN | Errno::INTR) => done_bytes += argument.copy.max(0).cast_unsigned(),
                 Err(error) => panic!("segment {key} cannot be placed: {error}"),
             }
         }
