@@ -328,7 +328,7 @@ impl Hybrid {
             if self.directory.find(page) != Found::Absent {
                 continue;
             }
-            self.directory.insert(page, 0, false).expect("nothing is on its way");
+            self.directory.insert(page, 0, false, false).expect("nothing is on its way");
             self.directory.filled(page, true);
             if kept > pages.start {
                 self.directory.clean_cold(page, self.config.cold);
