@@ -40,7 +40,9 @@ enum nandram_code {
     NANDRAM_NAME = 20,            /* the name is taken, unknown, or cannot be one */
     NANDRAM_BROKEN = 21,          /* writing failed: close it, and open it again */
     NANDRAM_STALE = 22,           /* a reader's state was overwritten: refresh it */
-    NANDRAM_FORKED = 23           /* another process opened it */
+    NANDRAM_FORKED = 23,          /* another process opened it */
+    NANDRAM_CLOSED = 24,          /* it was closed */
+    NANDRAM_NOT_MAPPABLE = 25     /* loads and stores cannot be served */
 };
 
 /* The message of this thread's last call that failed; it stays until the next that does. */

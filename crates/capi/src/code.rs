@@ -54,6 +54,10 @@ pub enum Code {
     Stale = 22,
     /// Another process opened it.
     Forked = 23,
+    /// It was closed.
+    Closed = 24,
+    /// Loads and stores cannot be served.
+    NotMappable = 25,
 }
 
 impl Code {
@@ -81,6 +85,8 @@ impl Code {
             Error::Broken { .. } => Code::Broken,
             Error::Stale { .. } => Code::Stale,
             Error::Forked { .. } => Code::Forked,
+            Error::Closed { .. } => Code::Closed,
+            Error::NotMappable { .. } => Code::NotMappable,
         }
     }
 }

@@ -121,6 +121,6 @@ fn the_header_has_every_code() {
         parsed.collect()
     };
     let found = codes(&header, "NANDRAM_");
-    assert_eq!(found.len(), 24);
+    assert_eq!(found.len(), 26);
     assert_eq!(found, codes(&source, ""));
 }
