@@ -10,7 +10,7 @@ use sim::{Permutation, Rng, Streams};
 use crate::config::{Config, ConfigError, Policy};
 use crate::layout::Layout;
 use crate::steady::{self, ClosedBlock, Pool};
-use crate::{journal, map_cache};
+use crate::{journal, map_frames};
 
 /// What an aged drive was laid out for.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -36,7 +36,7 @@ pub fn write(
 ) -> Result<Aged, ConfigError> {
     let layout = Layout::new(config);
     let mut rng = streams.stream("ftl.aged");
-    let system = map_cache::units(config);
+    let system = map_frames::units(config);
     let live = u64::from(config.user_units) + u64::from(system);
     let deal = Deal {
         permutation: Permutation::new(live, &mut rng),

@@ -68,8 +68,12 @@ pub struct MapCache {
     /// Frames in the controller (SRAM or its DRAM), where looking up costs nothing beyond the firmware's time; at
     /// least 1.
     pub frames: u32,
-    /// Consecutive translation units that a frame has room for, each brought in when it is needed: a power of two.
+    /// Consecutive translation units that a frame in the host's memory has room for, each brought in when it is needed: a
+    /// power of two. One in the controller has room for one.
     pub frame_units: u32,
+    /// Changes of the map that may wait in the controller for their translation unit; with 0 each has its unit brought in
+    /// at once.
+    pub updates: u32,
     /// Which frame makes way.
     pub eviction: Eviction,
 }

@@ -30,6 +30,8 @@ mod lane;
 mod layout;
 mod location;
 mod map_cache;
+mod map_frames;
+mod map_pending;
 mod mount;
 mod read;
 mod sequence;
@@ -54,7 +56,7 @@ use journal::Journal;
 use lane::Lane;
 use layout::Layout;
 use location::{Location, Place, Table};
-use map_cache::MapCache;
+use map_frames::MapCache;
 use read::Pieces;
 use sequence::Sequence;
 
@@ -197,7 +199,7 @@ fn slots(config: &Config, layout: &Layout) -> u64 {
 
 /// Logical units: the user's, and those of the layer's own.
 fn all_units(config: &Config) -> u64 {
-    u64::from(config.user_units) + u64::from(journal::units(config)) + u64::from(map_cache::units(config))
+    u64::from(config.user_units) + u64::from(journal::units(config)) + u64::from(map_frames::units(config))
 }
 
 /// Slots for translation units and journal pages on their way to flash.

@@ -15,7 +15,7 @@ use crate::Ftl;
 use crate::blocks::Use;
 use crate::lane::Stream;
 use crate::location::{Location, Place};
-use crate::map_cache::MapCache;
+use crate::map_frames::MapCache;
 use crate::sequence::Sequence;
 
 /// Pages of a block that are looked up ahead of being taken in.

@@ -59,6 +59,7 @@ fn draw(rng: &mut Rng) -> (Config, Faults, Vec<(u16, u32, u32)>) {
         map_cache: rng.chance(0.4).then(|| MapCache {
             frames: pick(rng, &[1, 2]),
             frame_units: pick(rng, &[1, 1, 2]),
+            updates: pick(rng, &[0, 1, 7]),
             eviction: pick(rng, &[Eviction::Lru, Eviction::Fifo, Eviction::Clock]),
         }),
         host_memory: None,

@@ -336,8 +336,9 @@ fn translation(system: &System, geometry: Geometry, payload: PayloadKind, lent: 
         },
         wear: layer::Wear { dynamic: f.wear_levelling.dynamic, static_threshold: f.wear_levelling.static_threshold },
         map_cache: f.map_cache.size.map(|bytes| layer::MapCache {
-            frames: (units(bytes) / frame_units).max(1),
+            frames: units(bytes).max(1),
             frame_units,
+            updates: f.map_cache.updates,
             eviction: match d.hmb.eviction {
                 device::Eviction::Lru => layer::Eviction::Lru,
                 device::Eviction::Fifo => layer::Eviction::Fifo,

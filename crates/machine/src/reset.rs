@@ -27,7 +27,8 @@ impl Machine {
 
     /// The controller is reset after the last event handled, and set up again at once: requests under way are gone and
     /// will not be completed; the flash goes on, and what is in the controller's own memory stays. The driver returns the
-    /// Host Memory Buffer as it was (`keep`), or what was in it is lost.
+    /// Host Memory Buffer as it was (`keep`), or what was in it is lost: then the clock is where the controller has found
+    /// again what it alone had of the map.
     pub fn reset_controller(&mut self, keep: bool) -> HostMemoryLoss {
         let (now, events) = (self.now(), self.events());
         self.forget_all_but_flash(now);
@@ -41,12 +42,25 @@ impl Machine {
             checker.power_cut();
         }
         let loss = self.ftl.controller_reset(kept, self.nand.store());
+        let timing = &self.nand.config().timing;
+        let now = self.pass(now + loss.time(timing.read[0] + timing.read_command));
         if !self.ftl.uses_host_memory() {
             self.enable_host_memory();
         }
         self.ftl.resume(&mut self.out);
         self.perform(now);
         loss
+    }
+
+    /// Nobody is served until `until`; what the flash is at goes on.
+    fn pass(&mut self, until: Time) -> Time {
+        if until > self.now() {
+            let mut ends = Vec::new();
+            self.world.queue.push(TIMER, until, Event::default());
+            let ended = self.advance(until, &mut ends);
+            assert!(!ended && ends.is_empty(), "a request ends that is gone: {ends:?}");
+        }
+        until
     }
 
     /// Events of host, link and front end do not come any more; those of the flash do.

@@ -122,17 +122,17 @@ fn content_hashes_are_pinned() {
     sata-mlc              e614e916f00627113a11af5a580965661a97d3280a685dd5403523213d3a9fb7
     mqsim-ideal-map       f39b3512103bc91062dc5f558b00a9639c5e08963e23661cb1907382746bb55c
     mqsim-default         8602d53a130649a787e31e45cc4ae882451634b6b2bd857cfe811993d5d07440
-    ufs2                  e2a629e7d3ebf1dc882dcea278b10b3f0aaa6d01d710a8f9d5f5007292317f69
-    ufs2-galaxy-s6        80038f7c9a1008475b4d4fa528b2d5573cf4a83cd3be1ccb47d0af8f4735828a
+    ufs2                  5cefda1efc0c91fbc5cf1868e34c011bff8d64729c5b0296331aef4c85d1c28f
+    ufs2-galaxy-s6        ff028383490b07b83323acb714f099bb5f67d19903510b1273d7812d0afba41e
     sata-ssd-southbridge  c07d2f45a60a0cdfafde3e9c9a8673c9779c48b66e34f4b3216a894703013095
     ddrssd                ce246c4099339bc5026b7ee02634f9fab3c566a868fd4f6f910c98dda08ba8ac
-    drambus               eff96ef2b3786f1c1f7c4637b50ee9f38ee193e23f8404100ee7fafb914f0c6b
-    hmb-a                 d8ab1815ffd200f04e19b9a07aaa3a77bf10a952f2c2c3b60b4efcc6c4bf061a
-    hmb-b                 bcb7b9391fbf0402310fc256d63081a9f95fbe97a612ae7ae4e86cd5b7e6b6d4
-    hmb-c                 9f494fbc33335f53508c7f9824492d257feaa4e6ffdf8fcb5cb812f2d6081eef
-    hmb-d                 1bc26ce70e15ebbe5324801a0c9427304eebbbf32c0ec3d4d1e4a4a1abcd86d0
-    hmb-e                 e008a2830065660b14bdd5e30743bad278dae97437ca13ceb3825d8da370c7cc
-    hmb-f                 c8e26967d39b4d1af25f238660e6652197aaad03487b63726b8e871f47194b8a
+    drambus               c85dfc01e6e35a4eceac96eb32e381058d3451469340e78889db95b29ad77005
+    hmb-a                 81a6d4bd02e5ac0d52b071d6758c8841d67c6681ba98daf6f1457c7f3b119e87
+    hmb-b                 773fb8385d5ff0147a6d0e350de3378d774235382aef4fd75217103ae750b18f
+    hmb-c                 8bc390793902043b4ea1be3e411a8b99feacea9c4a36312b12930f8261e511a1
+    hmb-d                 0ad982a24e5d11cab08af4042885431065ebbcf369d74c30276c317b567f6587
+    hmb-e                 c8f52993352bb95a8dc8918fad7f3405348e26f1c4ab93f4e70a8d0aa1b4ff68
+    hmb-f                 c29da7f2e9d772637cbc41d97ee5d5413ea5f01b2ad821b4a6360003da9c4f2e
     onenand-xip           1065a90ae0a3765b7f63af656321d462b3fdd2b523e67adbd847fd2be69e7121
     dram-only             4e55b4cb5f3ffe8fe44bb9475bd238a7c9d386f24322eed412667b0ca513ff2d
     dram-ssd              a102ad914e1a24bbe2be3d699d2fae5dc7eeabefc64c707434b5bb2ada5bb767

@@ -60,8 +60,9 @@ pub struct Timing {
 pub enum Policy {
     /// In order of arrival.
     Fifo,
-    /// Reads a host waits for, then reads of the map, then all else in order of arrival. On the channel, the data of
-    /// these reads go before those of other reads and of programs.
+    /// Reads of the map, without which reads of the host cannot begin (as in MQSim, Tavakkol et al., FAST 2018), then reads
+    /// of the host, then all else in order of arrival. On the channel, the data of these reads go before those of other
+    /// reads and of programs.
     ReadsFirst,
 }
 
@@ -71,7 +72,7 @@ pub struct Scheduling {
     /// Who goes first.
     pub policy: Policy,
     /// At most this many reads go ahead of a waiting or suspended program or erase (and, on a channel, of waiting
-    /// data), so that none waits for ever.
+    /// data), and reads of the map of a waiting read of the host, so that none waits for ever.
     pub overtakes_max: u32,
     /// Commands go ahead of the data that wait for their channel, so that an array is never idle for want of one;
     /// otherwise behind them.

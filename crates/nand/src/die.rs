@@ -2,7 +2,7 @@
 
 use sim::Time;
 
-use crate::op::{NONE, Op, Queue, REST};
+use crate::op::{HOST, MAP, NONE, Op, Queue, REST};
 
 /// What the array of a die does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -43,6 +43,8 @@ pub(crate) struct Die {
     pub suspend_asked: bool,
     /// Reads that went ahead of the oldest waiting or suspended operation of the rest.
     pub overtaken: u32,
+    /// Reads of the map that went ahead of the oldest waiting read of the host.
+    pub host_overtaken: u32,
     pub queues: [Queue; 3],
     /// The channel's lists that this die is in, a bit each, and its followers there.
     pub listed: u32,
@@ -96,6 +98,11 @@ impl Die {
         } else {
             self.overtaken += u32::from(self.queues[REST].head & self.suspended != NONE);
         }
+        match op.queue as usize {
+            HOST => self.host_overtaken = 0,
+            MAP => self.host_overtaken += u32::from(self.queues[HOST].head != NONE),
+            _ => {}
+        }
     }
 
     pub(crate) fn new(channel: u32) -> Die {
@@ -114,6 +121,7 @@ impl Die {
             remaining: Time::ZERO,
             suspend_asked: false,
             overtaken: 0,
+            host_overtaken: 0,
             queues: [Queue::EMPTY; 3],
             listed: 0,
             next_listed: [NONE; 3],

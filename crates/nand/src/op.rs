@@ -41,7 +41,8 @@ pub struct Done {
     pub kind: Kind,
 }
 
-/// The queues of a die, in order of precedence where reads go first. In order of arrival all wait in `REST`.
+/// The queues of a die. Where reads go first, those of the map go before those of the host, and both before the rest; in
+/// order of arrival all wait in `REST`.
 pub(crate) const HOST: usize = 0;
 pub(crate) const MAP: usize = 1;
 pub(crate) const REST: usize = 2;

@@ -11,15 +11,16 @@ impl Nand {
     /// The next of the reads of the host, where only such wait for the die: the usual case.
     #[inline(always)]
     fn next_read(d: &Die) -> Option<u32> {
-        let [host, _, rest] = d.queues.map(|q| q.head);
-        let only = d.phase == Phase::Idle && d.out == NONE && d.suspended & rest == NONE;
+        let [host, map, rest] = d.queues.map(|q| q.head);
+        let only = d.phase == Phase::Idle && d.out == NONE && d.suspended & map & rest == NONE;
         (only && host != NONE).then_some(host)
     }
 
     /// Starts that read, with a channel that is free.
     #[inline(always)]
     fn start_next_read<S: Schedule<Event>>(&mut self, now: Time, die: usize, id: u32, s: &mut S) {
-        self.dies[die].queues[HOST].head = self.ops[id].next;
+        let d = &mut self.dies[die];
+        (d.queues[HOST].head, d.host_overtaken) = (self.ops[id].next, 0);
         self.start_read(now, die, id, s);
     }
 
@@ -83,7 +84,9 @@ impl Nand {
         if rest_waits && d.overtaken >= self.config.scheduling.overtakes_max {
             return rest;
         }
-        if host != NONE { host } else { map }
+        // A read of the map is what some read of the host waits for.
+        let map_goes = map != NONE && (host == NONE || d.host_overtaken < self.config.scheduling.overtakes_max);
+        if map_goes { map } else { host }
     }
 
     /// True if the operation `id` can start on a die that is not at rest: a read while the last one's data leave, a

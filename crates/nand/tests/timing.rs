@@ -256,16 +256,32 @@ fn page_types_and_slc_mode_have_their_times() {
 }
 
 #[test]
-fn reads_of_the_host_go_before_those_of_the_map_and_the_rest() {
+fn reads_of_the_map_go_before_those_of_the_host_and_the_rest() {
     let mut w = World::new(&config());
     w.read(ZERO, 0, page(0, 1, 0, 0), 0, Class::Collection);
     w.program(ZERO, 1, page(0, 1, 0, 0), false);
     w.read(ZERO, 2, page(0, 1, 0, 0), 0, Class::Collection);
-    w.read(ZERO, 3, page(0, 1, 0, 0), 0, Class::Map);
-    w.read(ZERO, 4, page(0, 1, 0, 0), 0, Class::Host);
+    w.read(ZERO, 3, page(0, 1, 0, 0), 0, Class::Host);
+    w.read(ZERO, 4, page(0, 1, 0, 0), 0, Class::Map);
     w.run();
     let order: Vec<u32> = w.done.iter().map(|(_, d)| d.id.0).collect();
     assert_eq!(order, [0, 4, 3, 1, 2]);
+}
+
+#[test]
+fn reads_of_the_host_are_overtaken_by_those_of_the_map_no_more_than_allowed() {
+    let mut config = config();
+    config.scheduling.overtakes_max = 3;
+    let mut w = World::new(&config);
+    for id in 0..3 {
+        w.read(ZERO, id, page(0, 1, 0, 0), 0, Class::Host);
+    }
+    for id in 10..18 {
+        w.read(ZERO, id, page(0, 1, 0, 0), 0, Class::Map);
+    }
+    w.run();
+    let order: Vec<u32> = w.done.iter().map(|(_, d)| d.id.0).collect();
+    assert_eq!(order, [0, 10, 11, 12, 1, 13, 14, 15, 2, 16, 17]);
 }
 
 #[test]

@@ -193,6 +193,8 @@ pub fn search<E>(range: Range, confidence: f64, rng: &mut Rng, measure: Measure<
             return Ok(Held { kept, lost: None, taken: 0, points: search.points });
         }
     }
+    // If the last round had to grow it again.
+    search.halve(&range, &mut kept, &mut lost)?;
     // Where what is kept is often slow, so is what happens to be measured as lost.
     let taken = if search.bad / search.tries > RESTLESS { lost } else { taken };
     Ok(Held { kept, lost: Some(lost), taken, points: search.points })

@@ -154,7 +154,7 @@ section! {
             "Which waiting operation a die does next.";
         "flash.overtakes" overtakes: u32 = COUNT.within(1.0, 65535.0),
             assumed("32", "they delay a program by two to three milliseconds at most"),
-            "Reads that go ahead of a waiting or suspended program or erase at most, so that none starves.",
+            "Reads that go ahead of a waiting or suspended program or erase, and reads of the map ahead of a waiting one of the host, at most: so none starves.",
             when "flash.scheduling" is "reads-first";
         "flash.cache_read" cache_read: bool = BOOL,
             assumed("true", "ONFI's read cache commands; all chips of today have them"),

@@ -138,6 +138,10 @@ section! {
         "ftl.map_cache.place" place: MapPlace = Kind::words(MapPlace::WORDS),
             assumed("dram", "drives with DRAM hold their map in it"),
             "Where it is.";
+        "ftl.map_cache.updates" updates: u32 = COUNT.within(0.0, 1048576.0),
+            assumed("0", "as DFTL has it, which keeps no list of changes"),
+            "Changes that wait for their part of the map, so that bringing it in serves many; 0: each has it brought in.",
+            when "ftl.map_cache.place" is "sram";
     }
 }
 

@@ -118,8 +118,13 @@ fn drive(config: &Config, traffic: &Traffic) -> (World, Submissions) {
     (w, submissions)
 }
 
+/// More than proptest's own default, unless the environment says how many.
+fn cases() -> u32 {
+    std::env::var("PROPTEST_CASES").ok().and_then(|cases| cases.parse().ok()).unwrap_or(600)
+}
+
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(600))]
+    #![proptest_config(ProptestConfig::with_cases(cases()))]
 
     #[test]
     fn no_rule_is_broken(config in configs(), traffic in traffic()) {

@@ -89,6 +89,7 @@ pub fn audit(config: &Config, submissions: &Submissions, log: &[LogEntry], done:
         registers(config, submissions, passes);
         order(config, submissions, passes);
         precedence(config, submissions, passes);
+        map_first(config, submissions, passes);
         nobody_waits_for_nothing(config, submissions, passes, &channel_spans(config, log, *die));
     }
     flash_rules(config, submissions, done);
@@ -268,6 +269,28 @@ fn order(config: &Config, submissions: &Submissions, passes: &[&Pass]) {
     let class = |class| move |f: &Facts| matches!(&submissions[f.id as usize].1, Asked::Read(op) if op.class == class);
     ascends("host reads", starts(&|f| f.urgent && class(Class::Host)(f)));
     ascends("map reads", starts(&|f| f.urgent && class(Class::Map)(f)));
+}
+
+/// Of two urgent reads that wait, the map's goes first, but not for ever.
+fn map_first(config: &Config, submissions: &Submissions, passes: &[&Pass]) {
+    if config.scheduling.policy == Policy::Fifo {
+        return;
+    }
+    let of = |wanted: Class| -> Vec<&Pass> {
+        let is = |p: &&&Pass| matches!(&submissions[p.submission].1, Asked::Read(op) if op.class == wanted);
+        passes.iter().filter(is).copied().collect()
+    };
+    let (host, map, max) = (of(Class::Host), of(Class::Map), config.scheduling.overtakes_max);
+    for read in host.iter().filter(|p| p.first) {
+        let (asked, begin) = (submissions[read.submission].0, read.begin());
+        let turn = host.iter().map(|p| p.begin()).filter(|at| *at < begin).max().unwrap_or(Time::ZERO);
+        let before = || map.iter().map(|p| p.begin()).filter(|at| *at < begin);
+        let certainly = before().filter(|at| *at > turn.max(asked)).count() as u32;
+        assert!(certainly <= max, "{certainly} reads of the map have gone ahead of {read:?}");
+        let waits = map.iter().any(|p| p.first && submissions[p.submission].0 < begin && p.begin() > begin);
+        let possibly = before().filter(|at| *at >= turn).count() as u32;
+        assert!(!waits || possibly >= max, "{read:?} goes ahead of a read of the map");
+    }
 }
 
 /// Urgent reads go first, but not for ever.

@@ -1,0 +1,98 @@
+//! Changes of the map that wait for their translation unit.
+
+use std::collections::VecDeque;
+
+/// Entries that changed of translation units that are not at hand. They wait in the controller, so that bringing a unit
+/// in serves all of its own (Ma, Feng and Li, "LazyFTL", SIGMOD 2011). A read looks for its entry in the map all the same.
+pub(crate) struct Pending {
+    max: u32,
+    /// Changes that wait, and how many of each translation unit.
+    total: u32,
+    of: Vec<u32>,
+    /// Translation units by their oldest change; with some that were brought in since.
+    order: VecDeque<u32>,
+    queued: Vec<bool>,
+}
+
+impl Pending {
+    /// Room for `max` changes of `units` translation units.
+    pub fn new(max: u32, units: usize) -> Pending {
+        Pending { max, total: 0, of: vec![0; units], order: VecDeque::new(), queued: vec![false; units] }
+    }
+
+    /// An entry of translation unit `t` changes. Returns the unit that is to be brought in now, if there are too many: what
+    /// waited for it no longer counts.
+    pub fn note(&mut self, t: u32) -> Option<u32> {
+        self.total += 1;
+        self.of[t as usize] += 1;
+        if !std::mem::replace(&mut self.queued[t as usize], true) {
+            self.order.push_back(t);
+        }
+        while self.total > self.max {
+            let oldest = self.order.pop_front().expect("changes wait for some unit");
+            self.queued[oldest as usize] = false;
+            if self.take(oldest) {
+                return Some(oldest);
+            }
+        }
+        None
+    }
+
+    /// Translation unit `t` takes over what waited for it. True if something did.
+    pub fn take(&mut self, t: u32) -> bool {
+        let waited = std::mem::take(&mut self.of[t as usize]);
+        self.total -= waited;
+        waited > 0
+    }
+
+    /// Something waits for translation unit `t`.
+    pub fn has(&self, t: u32) -> bool {
+        self.of[t as usize] > 0
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn the_unit_with_the_oldest_change_comes_first_and_takes_all_of_its_own() {
+        let mut pending = Pending::new(3, 4);
+        assert_eq!([2, 1, 2].map(|t| pending.note(t)), [None; 3]);
+        assert_eq!(pending.note(3), Some(2));
+        assert_eq!([1, 2, 3].map(|t| pending.has(t)), [true, false, true]);
+    }
+
+    #[test]
+    fn without_room_each_change_has_its_unit_brought_in() {
+        let mut pending = Pending::new(0, 4);
+        assert_eq!([2, 1, 2].map(|t| pending.note(t)), [Some(2), Some(1), Some(2)]);
+    }
+
+    proptest! {
+        /// Against a list of all changes, each with its age.
+        #[test]
+        fn it_is_a_list_of_changes(max in 0u32..6, steps in prop::collection::vec((any::<bool>(), 0u32..5), 0..200)) {
+            let mut pending = Pending::new(max, 5);
+            let mut all: Vec<u32> = Vec::new();
+            for (note, t) in steps {
+                if note {
+                    all.push(t);
+                    let wanted = pending.note(t);
+                    prop_assert_eq!(wanted.is_some(), all.len() as u32 > max);
+                    if let Some(wanted) = wanted {
+                        prop_assert!(all.contains(&wanted));
+                        all.retain(|of| *of != wanted);
+                    }
+                } else {
+                    prop_assert_eq!(pending.take(t), all.contains(&t));
+                    all.retain(|of| *of != t);
+                }
+                prop_assert!((0..5).all(|t| pending.has(t) == all.contains(&t)));
+                prop_assert!(all.len() as u32 <= max);
+                prop_assert!(pending.order.len() <= 5, "it grows without end");
+            }
+        }
+    }
+}
