@@ -65,8 +65,9 @@ def measure(folder: Path, gib: int) -> str:
     try:
         with Memory(path, capacity=f"{gib}GiB", dram="512MiB", space=f"{size + size // 4 + (64 << 20)}B") as memory:
             at = memory.alloc(size)
+            filler = draw.randbytes(PIECE)
             for piece in range(0, size, PIECE):
-                memory.write(at + piece, draw.randbytes(PIECE))
+                memory.write(at + piece, filler)
             start = memory.sync("full")
             syncs, ratios, rollbacks, alike = [], [], [], []
             for _ in range(ROUNDS):

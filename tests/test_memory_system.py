@@ -14,29 +14,43 @@ pytestmark = [pytest.mark.system, pytest.mark.skipif(os.geteuid() != 0, reason="
 
 
 @contextlib.contextmanager
-def mounted(folder: Path, size: str) -> Iterator[Path]:
-    subprocess.run(["mount", "-t", "tmpfs", "-o", f"size={size}", "none", folder], check=True)
+def mounted(folder: Path, size: str, kind: str = "tmpfs") -> Iterator[Path]:
+    """A small file system: in DRAM, or ext4 on a loop device."""
+    if kind == "tmpfs":
+        subprocess.run(["mount", "-t", "tmpfs", "-o", f"size={size}", "none", folder], check=True)
+    else:
+        image = folder.parent / f"{folder.name}.ext4"
+        image.touch()
+        subprocess.run(["truncate", "-s", size, image], check=True)
+        subprocess.run(["mkfs.ext4", "-q", "-m", "0", image], check=True)
+        subprocess.run(["mount", "-o", "loop", image, folder], check=True)
     try:
         yield folder
     finally:
         subprocess.run(["umount", folder], check=True)
 
 
-def test_a_full_file_system_is_told_and_with_room_it_goes_on(tmp_path: Path) -> None:
-    with mounted(tmp_path, "12m") as folder:
+LOOPS = pytest.mark.skipif(not os.access("/dev/loop-control", os.W_OK), reason="no loop devices")
+
+
+@pytest.mark.parametrize(("kind", "size"), [("tmpfs", "12M"), pytest.param("ext4", "16M", marks=LOOPS)])
+def test_a_full_file_system_is_told_and_with_room_it_goes_on(tmp_path: Path, kind: str, size: str) -> None:
+    with mounted(tmp_path, size, kind) as folder:
         path = folder / "a.memory"
         filler = folder / "filler"
         with Memory(path, capacity="16MiB", dram="8MiB") as memory:
             at = memory.alloc(8 << 20)
             memory.write(at, bytes([1]) * (1 << 20))
             token = memory.sync("first")
-            filler.write_bytes(bytes(7 << 20))
+            space = os.statvfs(folder)
+            filler.write_bytes(bytes(space.f_bavail * space.f_bsize - (3 << 20)))
             memory.write(at, bytes([2]) * (6 << 20))
             with pytest.raises(StorageError) as full:
                 memory.sync("second")
-            assert str(full.value) == (
-                f"{path}: the file system is full: No space left on device (os error 28); make room and try again"
-            )
+            words = "FILE: the file system is full: No space left on device (os error 28); make room and try again"
+            assert str(full.value) == words.replace("FILE", str(path))
+            # As the guide has it.
+            assert f"`{words}`" in (Path(__file__).parent.parent / "docs" / "memory.md").read_text()
             assert memory.read(at, 6 << 20) == bytes([2]) * (6 << 20)
             filler.unlink()
             second = memory.sync("second")
@@ -64,7 +78,7 @@ def test_space_goes_back_to_the_file_system(tmp_path: Path) -> None:
             assert after < 4 << 20
 
 
-@pytest.mark.skipif(not os.access("/dev/loop-control", os.W_OK), reason="no loop devices")
+@LOOPS
 def test_a_block_device_holds_a_memory_and_nothing_is_overwritten(tmp_path: Path) -> None:
     image = tmp_path / "image"
     image.write_bytes(bytes(96 << 20))

@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::io::{BufRead, BufReader};
+use std::os::unix::fs::{FileExt, MetadataExt};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -88,17 +89,30 @@ fn a_reader_has_the_last_sync_until_it_is_refreshed() {
     assert!(found[..100_000] == [2; 100_000] && found[100_000..] == [1; 100_000]);
 }
 
+/// Whether a hole that is punched takes no room at once.
+fn has_holes() -> bool {
+    let place = Place::new("holes");
+    let file = fs::OpenOptions::new().read(true).write(true).create_new(true).open(&place.0).expect("a file");
+    let blocks = || file.metadata().expect("there").blocks();
+    file.write_all_at(&vec![1; 1 << 20], 0).and_then(|()| file.sync_data()).expect("written");
+    let before = blocks();
+    direct::punch(&file, 0, 1 << 20).and_then(|()| file.sync_data()).is_ok() && blocks() + 1024 <= before
+}
+
 /// While somebody reads nothing of theirs is written over, as long as there is other room; when they go it is room again.
 #[test]
 fn what_a_reader_holds_is_room_again_when_it_goes() {
+    if !has_holes() {
+        eprintln!("not tested: the file system has no holes, or tells of them later");
+        return;
+    }
     let (place, mut memory) = made("held");
     let at = memory.alloc(1 << 20, false).expect("room");
     memory.write(at, &[1; 1 << 20]).expect("written");
     let token = memory.sync(None).expect("synced");
     memory.drop_token(token).expect("live");
-    let disk = || {
-        fs::metadata(&place.0).map(|metadata| std::os::unix::fs::MetadataExt::blocks(&metadata) * 512).expect("there")
-    };
+    let blocks = |path: &Path| fs::metadata(path).expect("there").blocks() * 512;
+    let disk = || blocks(&place.0);
     let mut reader = open(&place);
     let round = |memory: &mut Memory, fill: u8| {
         memory.write(at, &[fill; 1 << 20]).expect("written");
