@@ -65,6 +65,7 @@ miss="$(slope miss randread 50000 250000 fill $reads $cached ftl.map_cache.size=
 # A small write cache and 80,000 writes before the short run ends, so that both end in steady state.
 writes="flash.chips=1 flash.blocks=128 ftl.gc.start=2 device.write_cache.size=2MiB"
 
+{ grep -q '^## Memory on a file' BENCH.md && printf '\n' && sed -n '/^## Memory on a file/,$p' BENCH.md; } >"$scratch/memory" || true
 cat >BENCH.md <<TABLE
 # Instructions a request
 
@@ -119,4 +120,6 @@ bench/nvmm.sh >>BENCH.md
 # What is timed is of this machine, and wants it idle.
 .venv/bin/python bench/start.py >>BENCH.md
 .venv/bin/python bench/sweep.py >>BENCH.md
+# That of `make bench-memory` stays as it is.
+cat "$scratch/memory" >>BENCH.md
 cat BENCH.md

@@ -4,6 +4,8 @@ use std::fs;
 
 use memory::{Error, Memory, Options, Reader};
 
+type Read<'a> = dyn FnMut(u64, &mut [u8]) -> Result<(), Error> + 'a;
+
 #[test]
 fn short_reads_are_told_and_the_rest_is_read() {
     let path = std::env::temp_dir().join(format!("nandram-{}-short.memory", std::process::id()));
@@ -25,7 +27,7 @@ fn short_reads_are_told_and_the_rest_is_read() {
     let content = fs::read(&path).expect("read");
     let last = content.iter().rposition(|byte| *byte != 0).expect("something is written") as u64;
     file.set_len(data + (last - data) / 2 + 100).expect("cut off");
-    let look = |read: &mut dyn FnMut(u64, &mut [u8]) -> Result<(), Error>| {
+    let look = |read: &mut Read| {
         let (mut right, mut short) = (0, 0);
         for place in (at..at + bytes).step_by(4096) {
             let mut found = vec![0; 4096];
