@@ -400,7 +400,7 @@ fn a_writer_that_is_killed() {
 }
 
 #[test]
-fn a_writer_that_is_killed_leaves_readers_and_backups_what_was_synced() {
+fn a_killed_writer_leaves_readers_and_backups_a_sync() {
     let count: u64 = std::env::var("KILLS").ok().and_then(|n| n.parse().ok()).unwrap_or(15);
     let mut rng = Streams::new(6).stream("test.kills");
     let (mut states, mut stale) = (0, 0);
