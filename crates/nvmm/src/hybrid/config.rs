@@ -15,9 +15,8 @@ pub enum Prefetch {
     None,
     /// After a miss, the next so many pages (NVMM, "Latency Sensitivity": 16).
     Sequential(u32),
-    /// Pages ahead of what is read in order, ever more of them up to so many; behind what is not, as many as such runs were
-    /// long lately, which is none where accesses are random. Not to be used where the next pages pay although nobody reads
-    /// them in order: a small file that is read at random.
+    /// Pages ahead of what is read in order, ever more of them up to so many; none behind what is not. Not to be used
+    /// where the next pages pay although nobody reads them in order: a small file that is read at random.
     Adaptive(u32),
 }
 

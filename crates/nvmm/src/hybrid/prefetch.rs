@@ -9,25 +9,18 @@ use super::{Actions, Asked, Hybrid, NONE, Node};
 const WAITING: usize = 512;
 
 /// Streams that are watched, and pages that a stream may skip and still be one.
-const STREAMS: usize = 64;
+const STREAMS: usize = 16;
 const SKIP: u64 = 2;
-
-/// Of the length of runs, each that ends counts for one part of so many: those of the last few streams decide.
-const RUNS: u64 = 8;
 
 /// Pages read in order.
 #[derive(Clone, Copy, Debug, Default)]
 struct Stream {
-    /// The page that it began with.
-    first: u64,
     /// The page that was asked for last.
     last: u64,
     /// The first page that was not prefetched.
     ahead: u64,
     /// Pages prefetched at a time; 0: it has not been seen to go on.
     window: u64,
-    /// The last page that it was expected to reach when it began.
-    expected: u64,
     /// When it was last seen.
     used: u64,
 }
@@ -40,8 +33,6 @@ pub(super) struct Prefetcher {
     under_way: u32,
     streams: [Stream; STREAMS],
     clock: u64,
-    /// Pages that streams have gone on for, as a mean, times [`RUNS`] squared.
-    run: u64,
 }
 
 impl Prefetcher {
@@ -52,7 +43,6 @@ impl Prefetcher {
             under_way: 0,
             streams: [Stream::default(); STREAMS],
             clock: 0,
-            run: RUNS * RUNS,
         }
     }
 
@@ -95,33 +85,22 @@ impl Prefetcher {
         }
     }
 
-    /// Adaptive: as a stream goes on, its window doubles, to `most`; it is kept that far ahead. A page that continues no stream
-    /// begins one, of which as much is prefetched as streams have gone on for lately: nothing where accesses are random, files
-    /// that are read whole as far as they usually reach.
+    /// Adaptive: as a stream goes on, its window grows by half of what it was and more, to `most`; it is kept that far
+    /// ahead. A page that continues no stream begins one, and nothing is prefetched for it.
     fn went_on(&mut self, page: u64, pages: u64, most: u64) {
         self.clock += 1;
         let goes_on = |s: &Stream| s.used > 0 && page > s.last && page <= s.ahead.max(s.last + 1) + SKIP;
         let Some(at) = self.streams.iter().position(goes_on) else {
             let oldest = (0..STREAMS).min_by_key(|at| self.streams[*at].used).expect("some");
-            let ended = self.streams[oldest];
-            if ended.used > 0 {
-                self.run = self.run - self.run / RUNS + (ended.last + 1 - ended.first) * RUNS;
-            }
-            // Rounded to the nearest; a run of one has nothing that follows.
-            let expected = ((self.run + RUNS * RUNS / 2) / (RUNS * RUNS)).min(most);
-            let ahead = page + expected.max(1);
-            let window = if expected > 1 { expected } else { 0 };
-            let used = self.clock;
-            self.streams[oldest] = Stream { first: page, last: page, ahead, window, expected: ahead - 1, used };
-            self.want(page + 1, ahead - 1, pages);
+            self.streams[oldest] = Stream { last: page, ahead: page + 1, window: 0, used: self.clock };
             return;
         };
         let stream = &mut self.streams[at];
         stream.used = self.clock;
         stream.last = page;
         stream.ahead = stream.ahead.max(page + 1);
-        // More is prefetched when half of what was is used up, and not before it goes on for longer than others did.
-        if page < stream.expected || stream.ahead - page > stream.window / 2 + 1 {
+        // More is prefetched when half of what was is used up.
+        if stream.ahead - page > stream.window / 2 + 1 {
             return;
         }
         stream.window = (stream.window * 2).clamp(4, most.max(1));
