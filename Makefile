@@ -13,7 +13,7 @@ export PIP_QUIET := 1
 export PIP_ROOT_USER_ACTION := ignore
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: demo test test-rust test-python test-system hunt loom probe-accuracy bench bench-memory programs traces docs notebooks wheel lint build
+.PHONY: demo test test-rust test-python test-system hunt loom probe-accuracy bench bench-mapped bench-memory programs traces docs notebooks wheel lint build
 .PHONY: clean help
 
 help:
@@ -108,8 +108,16 @@ bench: build
 	bench/instructions.sh
 
 # What sync and rollback take at 1, 4 and 16 GiB; wants 23 GiB of disk and the machine idle. Its section of BENCH.md is written anew.
-bench-memory: build
+bench-memory: build bench-mapped
 	$(BIN)/python bench/memory.py
+
+# Loads and stores of a mapped memory beside mmap and O_DIRECT on the same file, cold: ratios of medians, of 5 rounds by turns.
+# It needs 4 GiB of disk (in build/), and userfaultfd.
+bench-mapped:
+	mkdir -p build
+	rm -f build/bench.memory
+	cargo run --release --quiet --package memory --example mapped -- build/bench.memory 2048 50000 5
+	rm -f build/bench.memory
 
 lint: build
 	cargo fmt --check

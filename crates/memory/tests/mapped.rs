@@ -76,7 +76,19 @@ fn what_is_stored_is_synced_and_loaded_again() {
     for n in 0..37_000 {
         assert_eq!(word(&area, n).load(Ordering::Relaxed), n * n);
     }
-    // What is in DRAM only is what a copy of the file lacks.
+    // From the mapping into itself, none of it in DRAM.
+    memory.not_needed(at, 300_000).expect("room");
+    // SAFETY: Both are within the area, they do not overlap, and nobody else looks.
+    let (from, into) = unsafe {
+        let start = area.start();
+        (std::slice::from_raw_parts(start, 40_000), std::slice::from_raw_parts_mut(start.add(80_000), 40_000))
+    };
+    memory.write(at + 160_000, from).expect("there");
+    memory.read(at, into).expect("there");
+    for n in 0..5000 {
+        assert_eq!(word(&area, 10_000 + n).load(Ordering::Relaxed), n * n);
+        assert_eq!(word(&area, 20_000 + n).load(Ordering::Relaxed), n * n);
+    }
     word(&area, 5).store(1, Ordering::Relaxed);
     memory.close().expect("closed");
     memory.close().expect("closed before");

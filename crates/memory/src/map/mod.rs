@@ -144,6 +144,14 @@ impl<D: Device + Send + 'static> Mapped<D> {
         self.keeper.base as *mut u8
     }
 
+    /// Whether bytes are of the mapping.
+    fn has(&self, bytes: &[u8]) -> bool {
+        let shape = self.keeper.shape;
+        let (base, end) = (self.keeper.base, self.keeper.base + (shape.capacity() + shape.page_bytes()) as usize);
+        let start = bytes.as_ptr() as usize;
+        start < end && start + bytes.len() > base
+    }
+
     /// What it was made with.
     pub fn shape(&self) -> Shape {
         self.keeper.shape
@@ -172,6 +180,13 @@ impl<D: Device + Send + 'static> Mapped<D> {
     /// # Errors
     /// As there.
     pub fn read(&self, address: u64, into: &mut [u8]) -> Result<(), Error> {
+        if self.has(into) {
+            // What is copied to may have to be fetched, which waits for the call to be over.
+            let mut copy = vec![0; into.len()];
+            self.keeper.enter(|core| core.read(address, &mut copy))?;
+            into.copy_from_slice(&copy);
+            return Ok(());
+        }
         self.keeper.enter(|core| core.read(address, into))
     }
 
@@ -180,10 +195,15 @@ impl<D: Device + Send + 'static> Mapped<D> {
     /// # Errors
     /// As there.
     pub fn write(&self, address: u64, bytes: &[u8]) -> Result<(), Error> {
+        if self.has(bytes) {
+            // So may what is copied from.
+            let copy = bytes.to_vec();
+            return self.keeper.enter(|core| core.write(address, &copy));
+        }
         self.keeper.enter(|core| core.write(address, bytes))
     }
 
-    /// As [`Memory::sync`], of one instant: stores that come while it is being made wait.
+    /// As [`Memory::sync`], of one instant: stores, and loads of what is not in DRAM, wait while it is made.
     ///
     /// # Errors
     /// As there.

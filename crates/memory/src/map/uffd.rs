@@ -1,4 +1,6 @@
 //! The kernel's side: addresses whose faults come to us (userfaultfd(2)), and what can be done with the pages there.
+//!
+//! Valgrind cannot look at it: it runs one thread at a time, and here one waits, in the midst of a load, for another.
 
 use std::io;
 use std::mem::{MaybeUninit, size_of};
