@@ -226,7 +226,12 @@ def test_the_guide_s_examples_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     guide = (Path(__file__).parent.parent / "docs" / "memory.md").read_text()
     monkeypatch.chdir(tmp_path)
     examples = [rest.split("```", 1)[0] for rest in guide.split("```python\n")[1:]]
-    assert len(examples) == 2
+    assert len(examples) == 3
     for example in examples:
-        exec(compile(example, "memory.md", "exec"), {})
+        try:
+            exec(compile(example, "memory.md", "exec"), {})
+        except UserError as error:
+            # That of arrays, where the kernel allows none.
+            if ".array(" not in example or "cannot be mapped" not in str(error):
+                raise
     assert len(Path("field.bin").read_bytes()) == 8_000_000
