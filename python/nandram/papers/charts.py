@@ -182,7 +182,9 @@ def draw(claims: Claims, name: str, chart: Chart, names: dict[str, Any]) -> Draw
                 raise UserError(f"{chart.place}: crossings: found `{series}`, expected {words(tuple(lines))}")
         met = [*_meet(*(lines[series] for series in pair), log_x=scale == "log", log_y=chart.log_y)]
         crossings += [(" and ".join(pair), x, y) for x, y in met]
-        apart += [] if met else [" and ".join(pair)]
+        # Of quick runs there may be a single place.
+        several = len(lines[pair[0]].keys() & lines[pair[1]].keys()) > 1
+        apart += [" and ".join(pair)] if several and not met else []
     stated = []
     for claim, (x, factor) in chart.stated.items():
         value = claims.claims[claim].value

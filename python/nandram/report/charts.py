@@ -113,11 +113,10 @@ def lines(
     places = {row["x"] for row in rows}
     if x.scale == "log" and len(places) <= TICKS_MAX:
         x = replace(x, ticks=tuple(sorted(places)))
-    if marks is not None and y.zero and marks.stated:
-        # A cross at the very top would be cut.
-        highest = max(row["y"] for row in marks.stated)
-        if highest >= max(row["y"] for row in rows):
-            y = replace(y, highest=1.06 * highest)
+    if marks is not None and y.zero and y.highest is None:
+        # What is at the very top would be cut.
+        highest = max(row["y"] for row in (*rows, *marks.stated))
+        y = replace(y, highest=1.06 * highest) if highest > 0 else y
     base = shown(alt.Chart(alt.InlineData(values=rows)))
     tips = [
         alt.Tooltip("series:N"),
