@@ -287,3 +287,27 @@ def test_each_clone_of_a_job_has_a_line_of_its_own(result: nandram.Result) -> No
     for job in (0, 1):
         fractions = [point["fraction"] for point in values(chart) if point["job"] == job]
         assert fractions == [0.0, 0.5, 1.0]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        ({"seed": "1"}, "seed: found '1', expected a whole number from 0 to"),
+        ({"seed": 1.5}, "seed: found 1.5, expected a whole number from 0 to"),
+        ({"seed": True}, "seed: found True, expected a whole number from 0 to"),
+        ({"payload": None}, "payload: found None, expected a text"),
+        ({"replay": 3}, "replay: found 3, expected a text"),
+        ({"warm_up": 0.05}, "warm_up: found 0.05, expected a text"),
+        ({"precondition": True}, "precondition: found True, expected a text"),
+        ({"set": ["flash.read=80us"]}, "set: found a list, expected a dict such as"),
+    ],
+)
+def test_a_wrong_type_from_python_is_told(arguments: dict[str, Any], told: str) -> None:
+    with pytest.raises(nandram.UserError) as mistake:
+        nandram.run(TINY, TWO_JOBS, **arguments)
+    assert str(mistake.value).startswith(told)
+
+
+def test_a_percentile_beyond_all(result: nandram.Result) -> None:
+    with pytest.raises(nandram.UserError, match="percent: found 101, expected a number from 0 to 100"):
+        result.latency_percentile_ns(101)

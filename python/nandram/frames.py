@@ -6,6 +6,7 @@ from typing import Any
 
 import polars as pl
 
+from nandram.errors import UserError
 from nandram.result import DIRECTIONS
 
 
@@ -42,7 +43,12 @@ def cumulative(frame: pl.DataFrame) -> pl.DataFrame:
 
 
 def percentile(frame: pl.DataFrame, percent: float, direction: str | None) -> float:
-    """Return the latency, in ns, that `percent` of the requests kept, over all jobs; NaN if there were none."""
+    """Return the latency, in ns, that `percent` of the requests kept, over all jobs; NaN if there were none.
+
+    Raises `UserError`.
+    """
+    if not 0 <= percent <= 100:
+        raise UserError(f"percent: found {percent!r}, expected a number from 0 to 100")
     if direction is None:
         frame = frame.filter(pl.col("direction") != "sync")
     else:

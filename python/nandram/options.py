@@ -2,6 +2,7 @@
 
 import math
 import os
+from collections.abc import Mapping
 from typing import Literal, NotRequired, TypedDict, cast
 
 from nandram.errors import UserError
@@ -60,8 +61,9 @@ def run_options(
     cache: str | None,
 ) -> RunOptions:
     """Check the options and put them into the form the native module takes. Raises `UserError`."""
-    if not 0 <= seed <= SEED_MAX:
-        raise UserError(f"seed: found {seed}, expected a whole number from 0 to {SEED_MAX}")
+    _check_seed(seed)
+    texts = {"payload": payload, "precondition": precondition, "replay": replay, "warm_up": warm_up}
+    _check_texts(texts)
     options = RunOptions(
         seed=seed,
         payload=cast("Payload", one_of("payload", payload, PAYLOADS)),
@@ -77,6 +79,18 @@ def run_options(
     if cache is not None:
         options["cache"] = cache
     return options
+
+
+def _check_seed(seed: object) -> None:
+    if not isinstance(seed, int) or isinstance(seed, bool) or not 0 <= seed <= SEED_MAX:
+        raise UserError(f"seed: found {seed!r}, expected a whole number from 0 to {SEED_MAX}")
+
+
+def _check_texts(options: Mapping[str, object]) -> None:
+    """What Python's callers may have given that is no text."""
+    for name, value in options.items():
+        if not isinstance(value, str) and (value is not None or name == "payload"):
+            raise UserError(f"{name}: found {value!r}, expected a text")
 
 
 def _set_replay(options: RunOptions, text: str) -> None:
@@ -117,9 +131,15 @@ def nearest(value: str, known: tuple[str, ...]) -> str:
     return f"; did you mean `{near[0]}`?" if near else ""
 
 
-def set_lines(changes: dict[str, object]) -> list[str]:
-    """Return changes of system keys as ``key=value``, as `--set` takes them."""
+def set_lines(changes: Mapping[str, object]) -> list[str]:
+    """Return changes of system keys as ``key=value``, as `--set` takes them. Raises `UserError`."""
+    _check_changes(changes)
     return [f"{key}={_toml(value)}" for key, value in changes.items()]
+
+
+def _check_changes(changes: object) -> None:
+    if not isinstance(changes, Mapping):
+        raise UserError(f'set: found a {type(changes).__name__}, expected a dict such as {{"flash.read": "80us"}}')
 
 
 def _toml(value: object) -> str:

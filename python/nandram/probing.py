@@ -208,7 +208,7 @@ def _asked(
     if not 0 <= seed <= SEED_MAX:
         raise UserError(f"seed: found {seed}, expected a whole number from 0 to {SEED_MAX}")
     kept = default_cache() if cache == "default" else None if cache is None else os.fspath(cache)
-    return set_lines(dict(set or {})), {
+    return set_lines(set or {}), {
         "tests": list(known if tests is None else tests),
         "all_needed": tests is not None,
         "confidence": float(confidence),

@@ -96,7 +96,10 @@ class Result:
         )
 
     def latency_percentile_ns(self, percent: float, direction: str | None = None) -> float:
-        """Return the response time that `percent` of the requests (of one direction) kept; NaN if there were none."""
+        """Return the response time that `percent` of the requests (of one direction) kept; NaN if there were none.
+
+        Raises `UserError`.
+        """
         from nandram import frames
 
         return frames.percentile(self.latency(), percent, direction)

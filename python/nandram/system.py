@@ -34,7 +34,7 @@ class System:
 
     def with_(self, changes: Mapping[str, object]) -> "System":
         """Return this system with further changes. Raises `UserError`."""
-        return _checked(System(self.source, (*self.changes, *set_lines(dict(changes)))))
+        return _checked(System(self.source, (*self.changes, *set_lines(changes))))
 
     def __repr__(self) -> str:
         changed = f" with {', '.join(self.changes)}" if self.changes else ""
@@ -47,7 +47,7 @@ def load(system: str | os.PathLike[str], set: Mapping[str, object] | None = None
     `set` changes keys, as ``--set`` does: ``{"link.lanes": 2, "device.hmb.size": "64MiB"}``. Raises `UserError` if
     there is no such system, or a mistake in it.
     """
-    return _checked(System(os.fspath(system), tuple(set_lines(dict(set or {})))))
+    return _checked(System(os.fspath(system), tuple(set_lines(set or {}))))
 
 
 def _checked(system: System) -> System:
