@@ -115,6 +115,10 @@ row 8 "28 %" 0.321
     printf '\n## DRAM\n\nOf a controller and its channel alone (`bench/dram.sh`), with what submits to it.\n\n'
     bench/dram.sh
 } >>BENCH.md
+{
+    printf '\n## The simulated processor\n\n'
+    bench/cpu.sh
+} >>BENCH.md
 bench/pages.sh >>BENCH.md
 bench/nvmm.sh >>BENCH.md
 # What is timed is of this machine, and wants it idle.
