@@ -130,6 +130,8 @@ pub struct Channel {
     pub(crate) served: u32,
     /// The drain goes on although reads wait.
     pub(crate) draining: bool,
+    /// A request of more than one burst has come: there may be runs.
+    pub(crate) has_long: bool,
     /// The next step, if it is known.
     pub(crate) next: Choice,
     pub(crate) is_next_known: bool,
@@ -222,6 +224,7 @@ impl Channel {
             direction: Kind::Read,
             served: 0,
             draining: false,
+            has_long: false,
             next: Choice::NONE,
             is_next_known: false,
             next_house: Do::Block { rank: 0 },
@@ -261,6 +264,7 @@ impl Channel {
         let port = request.port as usize;
         let transfer =
             Transfer { request, submitted: now, arrival, burst, to_enter: bursts, to_serve: bursts, end: now, group };
+        self.has_long |= bursts > 1;
         let number = self.keep_transfer(transfer);
         self.ports[port].push_back(number);
         self.waiting += 1;

@@ -87,7 +87,11 @@ impl Channel {
     ) -> bool {
         self.ranks[rank].demand += 1;
         let tail = self.bank(rank, bank).tail[kind as usize];
-        if tail != NONE && self.goes_on(tail, transfer, row, column) && self.queues.join(kind, tail, cycle, 0, 1) {
+        if self.has_long
+            && tail != NONE
+            && self.goes_on(tail, transfer, row, column)
+            && self.queues.join(kind, tail, cycle, 0, 1)
+        {
             return false;
         }
         let entry = self.queues.push(kind, burst(cycle, rank, bank, row, column, transfer));

@@ -69,6 +69,9 @@ impl Channel {
     /// can.
     #[inline]
     pub(crate) fn enter_run(&mut self, until: u64) -> bool {
+        if !self.has_long || until <= self.enter_at {
+            return false;
+        }
         let Some(next) = self.next_of_run() else { return false };
         let (from, kind) = (self.enter_at, next.kind);
         let clocks = u32::try_from(until - from + 1).unwrap_or(u32::MAX);
@@ -130,6 +133,9 @@ impl Channel {
     pub(crate) fn serve_run(&mut self, cycle: u64, until: u64, kind: Kind, rank: usize, number: usize, entry: u8) {
         let k = kind as usize;
         let gap = self.gaps.same_group[k][k].max(self.gaps.same_rank[k][k]).max(self.settings.column_slots);
+        if until < cycle + gap {
+            return;
+        }
         let mut next = None;
         if self.waiting > 0 {
             next = self.next_of_run();
