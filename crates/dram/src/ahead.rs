@@ -32,6 +32,7 @@ impl Channel {
     /// who goes by `next_event` may do so after it.
     #[inline]
     pub fn next_done(&mut self) -> Option<Time> {
+        self.goes_far = true;
         if self.is_alone || !self.has_work() {
             return self.next_event();
         }

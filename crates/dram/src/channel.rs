@@ -130,7 +130,9 @@ pub struct Channel {
     pub(crate) served: u32,
     /// The drain goes on although reads wait.
     pub(crate) draining: bool,
-    /// A request of more than one burst has come: there may be runs.
+    /// Who drives the channel goes by [`Channel::next_done`], so that it comes far enough at a time for runs to pay; and a
+    /// request of more than one burst has come, so that there may be some.
+    pub(crate) goes_far: bool,
     pub(crate) has_long: bool,
     /// The next step, if it is known.
     pub(crate) next: Choice,
@@ -224,6 +226,7 @@ impl Channel {
             direction: Kind::Read,
             served: 0,
             draining: false,
+            goes_far: false,
             has_long: false,
             next: Choice::NONE,
             is_next_known: false,
@@ -264,7 +267,7 @@ impl Channel {
         let port = request.port as usize;
         let transfer =
             Transfer { request, submitted: now, arrival, burst, to_enter: bursts, to_serve: bursts, end: now, group };
-        self.has_long |= bursts > 1;
+        self.has_long |= bursts > 1 && self.goes_far;
         let number = self.keep_transfer(transfer);
         self.ports[port].push_back(number);
         self.waiting += 1;
