@@ -2,7 +2,7 @@
 
 use sim::Time;
 
-use crate::channel::{Channel, NEVER};
+use crate::channel::{Channel, NEVER, Transfer};
 use crate::request::Kind;
 
 impl Channel {
@@ -32,13 +32,31 @@ impl Channel {
     /// who goes by `next_event` may do so after it.
     #[inline]
     pub fn next_done(&mut self) -> Option<Time> {
-        self.goes_far = true;
+        if !self.goes_far {
+            self.go_far();
+        }
         if self.is_alone || !self.has_work() {
             return self.next_event();
         }
         let command = self.peek();
         let cycle = self.soonest_served(command).min(self.soonest_entered(command));
         self.no_earlier(self.done.front().map(|done| done.at), cycle)
+    }
+
+    /// A request has come.
+    #[cold]
+    pub(crate) fn count_far(&mut self, transfer: &Transfer) {
+        self.has_long |= transfer.to_serve > 1;
+        self.ending[usize::from(transfer.to_serve > 1)] += u32::from(transfer.ends_served());
+    }
+
+    /// From now on what is under way is counted, and may form runs.
+    #[cold]
+    fn go_far(&mut self) {
+        self.goes_far = true;
+        for transfer in self.transfers.iter().filter(|transfer| transfer.to_serve > 0 && transfer.ends_served()) {
+            self.ending[usize::from(transfer.to_serve > 1)] += 1;
+        }
     }
 
     /// When `cycle` is, or what is done already.

@@ -119,7 +119,7 @@ impl Channel {
         self.stats.steps += 1;
         self.floor = self.floor.max(alone.arrival);
         let (rank, bank) = (alone.rank as usize, alone.bank as usize);
-        self.queue_up(alone.arrival, Kind::Read, rank, bank, alone.row, alone.column as u16, number);
+        self.queue_up::<true>(alone.arrival, Kind::Read, rank, bank, alone.row, alone.column as u16, number);
         self.consider(rank, bank);
         self.is_next_known = false;
     }
@@ -141,7 +141,7 @@ impl Channel {
             self.stats.steps += 1;
             self.activate(activate, rank, bank, row);
         }
-        self.transfer_data(read, Kind::Read, rank, bank, 1);
+        self.transfer_data::<false>(read, Kind::Read, rank, bank, 1);
         self.note(read, CommandKind::Read, rank, bank, (row, column), id);
         self.now = read;
         self.is_next_known = false;

@@ -57,12 +57,12 @@ impl Bank {
 
     /// Takes a burst out: the oldest that the open row serves. The next such becomes the hit.
     #[inline(always)]
-    pub(crate) fn take(&mut self, queues: &mut Queues, kind: Kind, entry: u8) {
+    pub(crate) fn take<const FAR: bool>(&mut self, queues: &mut Queues, kind: Kind, entry: u8) {
         let k = kind as usize;
         debug_assert_eq!(self.hit[k], entry, "not the oldest hit");
         queues.leave(kind, 1);
-        if queues.get(entry).count > 1 {
-            queues.get_mut(entry).shorten(1);
+        if FAR && queues.get(entry).count > 1 {
+            queues.shorten(entry, 1);
             return;
         }
         queues.remove(kind, entry);

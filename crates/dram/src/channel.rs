@@ -107,6 +107,7 @@ pub struct Channel {
     /// Of each port what has not entered the queues yet.
     pub(crate) ports: Vec<VecDeque<u32>>,
     /// Requests that are done with their last burst: those of which one is left to be served, and those of which more are.
+    /// Counted where the channel `goes_far`.
     pub(crate) ending: [u32; 2],
     /// Requests in the ports, and how many of these are writes.
     pub(crate) waiting: u32,
@@ -267,7 +268,6 @@ impl Channel {
         let port = request.port as usize;
         let transfer =
             Transfer { request, submitted: now, arrival, burst, to_enter: bursts, to_serve: bursts, end: now, group };
-        self.has_long |= bursts > 1 && self.goes_far;
         let number = self.keep_transfer(transfer);
         self.ports[port].push_back(number);
         self.waiting += 1;
@@ -295,13 +295,19 @@ impl Channel {
 
     #[inline(never)]
     fn enter_now(&mut self) {
-        self.enter(self.enter_at);
+        if self.goes_far {
+            self.enter::<true>(self.enter_at);
+        } else {
+            self.enter::<false>(self.enter_at);
+        }
     }
 
     /// Gives a transfer its number.
     #[inline(always)]
     pub(crate) fn keep_transfer(&mut self, transfer: Transfer) -> u32 {
-        self.ending[usize::from(transfer.to_serve > 1)] += u32::from(transfer.ends_served());
+        if self.goes_far {
+            self.count_far(&transfer);
+        }
         let number = self.free_transfer;
         if number == NO_TRANSFER {
             self.transfers.push(transfer);
@@ -374,23 +380,33 @@ impl Channel {
         if self.is_alone {
             self.settle_alone(cycle);
         }
+        // Who does not go far does not pay for runs.
+        let done = if self.goes_far { self.work::<true>(cycle) } else { self.work::<false>(cycle) };
+        if done {
+            self.idle(cycle);
+        }
+    }
+
+    /// Serves what is asked for until `cycle`. True if nothing is left.
+    #[inline(always)]
+    fn work<const FAR: bool>(&mut self, cycle: u64) -> bool {
         while self.has_work() {
             if !self.is_next_known {
                 self.choose();
             }
             let next = self.next.cycle;
             if self.enter_at.min(next) > cycle {
-                return;
+                return false;
             }
             if self.enter_at <= next {
-                if !self.enter_run(next.min(cycle)) {
-                    self.enter(self.enter_at);
+                if !FAR || !self.enter_run(next.min(cycle)) {
+                    self.enter::<FAR>(self.enter_at);
                 }
             } else {
-                self.perform(cycle);
+                self.perform::<FAR>(cycle);
             }
         }
-        self.idle(cycle);
+        true
     }
 
     #[inline(always)]

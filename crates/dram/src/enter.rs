@@ -12,7 +12,7 @@ use crate::request::Kind;
 impl Channel {
     /// Lets one burst enter at `cycle`, if any can.
     #[inline(always)]
-    pub(crate) fn enter(&mut self, cycle: u64) {
+    pub(crate) fn enter<const FAR: bool>(&mut self, cycle: u64) {
         let ports = self.ports.len();
         let mut port = self.next_port;
         for _ in 0..ports {
@@ -20,7 +20,7 @@ impl Channel {
                 port = 0;
             }
             if let Some(&transfer) = self.ports[port].front()
-                && self.enter_from(cycle, transfer)
+                && self.enter_from::<FAR>(cycle, transfer)
             {
                 self.next_port = port + 1;
                 self.now = cycle;
@@ -44,7 +44,7 @@ impl Channel {
 
     /// The next burst of `transfer` enters, unless its queue is full or it would overtake.
     #[inline(always)]
-    fn enter_from(&mut self, cycle: u64, number: u32) -> bool {
+    fn enter_from<const FAR: bool>(&mut self, cycle: u64, number: u32) -> bool {
         let transfer = &self.transfers[number as usize];
         debug_assert!(transfer.arrival <= cycle, "a burst enters before it arrives");
         let kind = transfer.request.kind;
@@ -55,18 +55,18 @@ impl Channel {
         let rank = place.rank as usize;
         let bank = ((place.group << self.settings.group_shift) | place.bank) as usize;
         // A write may not pass a read of the same burst; it enters when that is served.
-        if kind == Kind::Write && self.find(Kind::Read, rank, bank, &place) {
+        if kind == Kind::Write && self.find::<FAR>(Kind::Read, rank, bank, &place) {
             return false;
         }
-        let forwarded = kind == Kind::Read && self.find(Kind::Write, rank, bank, &place);
+        let forwarded = kind == Kind::Read && self.find::<FAR>(Kind::Write, rank, bank, &place);
         self.floor = self.floor.max(cycle);
         self.note_entries(cycle, number, 1);
         if forwarded {
             self.stats.forwarded += 1;
             let end = self.clock.time(cycle + 1) + self.settings.latency;
-            self.served(number, end, 1);
+            self.served::<FAR>(number, end, 1);
         } else {
-            let changes = self.queue_up(cycle, kind, rank, bank, place.row, place.column as u16, number);
+            let changes = self.queue_up::<FAR>(cycle, kind, rank, bank, place.row, place.column as u16, number);
             self.rethink(kind, rank, bank, changes);
         }
         true
@@ -75,7 +75,7 @@ impl Channel {
     /// A burst takes its place in the queue and its bank's list. True if that may change what the bank does.
     #[inline(always)]
     #[allow(clippy::too_many_arguments, reason = "a place and whose it is")]
-    pub(crate) fn queue_up(
+    pub(crate) fn queue_up<const FAR: bool>(
         &mut self,
         cycle: u64,
         kind: Kind,
@@ -87,7 +87,8 @@ impl Channel {
     ) -> bool {
         self.ranks[rank].demand += 1;
         let tail = self.bank(rank, bank).tail[kind as usize];
-        if self.has_long
+        if FAR
+            && self.has_long
             && tail != NONE
             && self.goes_on(tail, transfer, row, column)
             && self.queues.join(kind, tail, cycle, 0, 1)
@@ -114,11 +115,16 @@ impl Channel {
 
     /// Whether a burst of `kind` for this place waits.
     #[inline(always)]
-    fn find(&self, kind: Kind, rank: usize, bank: usize, place: &Place) -> bool {
+    fn find<const FAR: bool>(&self, kind: Kind, rank: usize, bank: usize, place: &Place) -> bool {
         let mut entry = self.bank(rank, bank).head[kind as usize];
         while entry != NONE {
             let waits = self.queues.get(entry);
-            if waits.covers(place.row, place.column) {
+            let waits_for = if FAR {
+                waits.covers(place.row, place.column)
+            } else {
+                waits.row == place.row && u32::from(waits.column) == place.column
+            };
+            if waits_for {
                 return true;
             }
             entry = waits.next;
@@ -128,7 +134,7 @@ impl Channel {
 
     /// Bursts of a transfer are served; the data of the last are through at `end`.
     #[inline(always)]
-    pub(crate) fn served(&mut self, number: u32, end: Time, bursts: u32) {
+    pub(crate) fn served<const FAR: bool>(&mut self, number: u32, end: Time, bursts: u32) {
         let transfer = &mut self.transfers[number as usize];
         transfer.end = transfer.end.max(end);
         transfer.to_serve -= bursts;
@@ -137,10 +143,12 @@ impl Channel {
             transfer.to_enter = std::mem::replace(&mut self.free_transfer, number);
             if transfer.ends_served() {
                 let at = transfer.end;
-                self.ending[0] -= 1;
+                if FAR {
+                    self.ending[0] -= 1;
+                }
                 self.finish(number, at);
             }
-        } else if transfer.to_serve == 1 && transfer.ends_served() {
+        } else if FAR && transfer.to_serve == 1 && transfer.ends_served() {
             self.ending[0] += 1;
             self.ending[1] -= 1;
         }

@@ -148,7 +148,7 @@ impl Channel {
             if self.peek() > cycle {
                 return;
             }
-            self.perform(self.next.cycle);
+            self.perform::<false>(self.next.cycle);
         }
     }
 
@@ -196,7 +196,7 @@ impl Channel {
             if self.peek() > cycle {
                 break;
             }
-            self.perform(self.next.cycle);
+            self.perform::<false>(self.next.cycle);
         }
         for rank in self.ranks.iter_mut() {
             rank.count(cycle);

@@ -19,7 +19,7 @@ pub(crate) fn raise(limit: &mut u64, to: u64) {
 impl Channel {
     /// Takes the next step, and of a run as many as follow until `until`.
     #[inline(always)]
-    pub(crate) fn perform(&mut self, until: u64) {
+    pub(crate) fn perform<const FAR: bool>(&mut self, until: u64) {
         debug_assert!(self.next.cycle >= self.now, "a step back from {} to {}", self.now, self.next.cycle);
         let cycle = self.next.cycle;
         self.now = cycle;
@@ -32,8 +32,8 @@ impl Channel {
         let (rank, bank) = (self.next.place as usize >> 8, self.next.place as usize & 0xff);
         let (class, entry) = self.boards[rank % RANKS].candidate_of(bank);
         match class {
-            class::READ => self.column(cycle, until, Kind::Read, rank, bank, entry),
-            class::WRITE => self.column(cycle, until, Kind::Write, rank, bank, entry),
+            class::READ => self.column::<FAR>(cycle, until, Kind::Read, rank, bank, entry),
+            class::WRITE => self.column::<FAR>(cycle, until, Kind::Write, rank, bank, entry),
             class::ACTIVATE => {
                 self.activate(cycle, rank, bank, self.queues.get(entry).row);
                 self.boards[rank % RANKS].banks[bank % 64].find_hits(&self.queues);
@@ -123,13 +123,14 @@ impl Channel {
     }
 
     #[inline(always)]
-    fn column(&mut self, cycle: u64, until: u64, kind: Kind, rank: usize, number: usize, entry: u8) {
+    fn column<const FAR: bool>(&mut self, cycle: u64, until: u64, kind: Kind, rank: usize, number: usize, entry: u8) {
         let k = kind as usize;
-        let waited = *self.queues.get(entry);
+        let waited = self.queues.get(entry);
+        let (transfer, count) = (waited.transfer, waited.count);
+        debug_assert_eq!(self.bank(rank, number).row, waited.row, "a column command for another row");
         let full = !self.queues.has_room(kind);
         let bank = &mut self.boards[rank % RANKS].banks[number % 64];
-        debug_assert_eq!(bank.row, waited.row, "a column command for another row");
-        bank.take(&mut self.queues, kind, entry);
+        bank.take::<FAR>(&mut self.queues, kind, entry);
         let closes = self.settings.closed_page && bank.hit == [NONE; 2];
         if bank.head[k] == NONE {
             self.ranks[rank].waiting[k] &= !(1 << number);
@@ -138,7 +139,7 @@ impl Channel {
             self.room_at[k] = cycle + 1;
         }
         self.ranks[rank].demand -= 1;
-        self.transfer_data(cycle, kind, rank, number, 1);
+        self.transfer_data::<FAR>(cycle, kind, rank, number, 1);
         if self.log.kept {
             let command = match (kind, closes) {
                 (Kind::Read, false) => CommandKind::Read,
@@ -146,19 +147,22 @@ impl Channel {
                 (Kind::Write, false) => CommandKind::Write,
                 (Kind::Write, true) => CommandKind::WritePrecharge,
             };
-            let id = self.transfers[waited.transfer as usize].request.id;
-            self.note(cycle, command, rank, number, (waited.row, u32::from(waited.column)), id);
+            let id = self.transfers[transfer as usize].request.id;
+            // A run has moved on to its next column.
+            let served = self.queues.get(entry);
+            let place = (served.row, u32::from(served.column) - u32::from(FAR && count > 1));
+            self.note(cycle, command, rank, number, place, id);
         }
         if closes {
             self.close_by_itself(rank, number);
         }
         self.consider(rank, number);
         let end = self.data_end(cycle, kind);
-        self.served(waited.transfer, end, 1);
+        self.served::<FAR>(transfer, end, 1);
         if self.waiting > 0 {
             self.enter_at = self.enter_at.min(cycle + 1);
         }
-        if waited.count > 1 {
+        if FAR && count > 1 {
             self.serve_run(cycle, until, kind, rank, number, entry);
         }
     }
@@ -172,7 +176,14 @@ impl Channel {
 
     /// The last of so many column commands of a bank: what it asks of those after it, and what they count for.
     #[inline(always)]
-    pub(crate) fn transfer_data(&mut self, cycle: u64, kind: Kind, rank: usize, number: usize, bursts: u32) {
+    pub(crate) fn transfer_data<const FAR: bool>(
+        &mut self,
+        cycle: u64,
+        kind: Kind,
+        rank: usize,
+        number: usize,
+        bursts: u32,
+    ) {
         let k = kind as usize;
         let recovered = cycle + self.gaps.to_precharge[k];
         let bank = self.bank_mut(rank, number);
@@ -217,7 +228,9 @@ impl Channel {
         self.stats.bursts[k] += u64::from(bursts);
         self.served += bursts;
         self.floor = cycle + self.settings.column_slots;
-        self.column_at = cycle + self.settings.gap_min;
+        if FAR {
+            self.column_at = cycle + self.settings.gap_min;
+        }
     }
 
     /// Auto-precharge: the bank closes as soon as it may.

@@ -17,19 +17,14 @@ const ALL: usize = 2 * PLACES;
 pub(crate) struct Entry {
     /// Which burst entered before which. Those of a run are numbered one after the other.
     pub(crate) order: u64,
-    /// The cycle it entered in, and in which the first of a run did that came at another distance.
+    /// The cycle it entered in.
     pub(crate) arrival: u64,
-    later: u64,
     pub(crate) row: u32,
     /// Place of its transfer.
     pub(crate) transfer: u32,
     pub(crate) column: u16,
-    /// Clocks from the entry of a burst of a run to that of the next, before and after that.
-    stride: u16,
-    later_stride: u16,
-    /// Bursts of the run, and how many of them there are before that.
+    /// Bursts of the run.
     pub(crate) count: u8,
-    first: u8,
     pub(crate) rank: u8,
     /// The bank, numbered within its rank.
     pub(crate) bank: u8,
@@ -37,21 +32,22 @@ pub(crate) struct Entry {
     pub(crate) next: u8,
 }
 
-const EMPTY: Entry = Entry {
-    order: 0,
-    arrival: 0,
-    later: 0,
-    row: 0,
-    transfer: 0,
-    column: 0,
-    stride: 0,
-    later_stride: 0,
-    count: 1,
-    first: 1,
-    rank: 0,
-    bank: 0,
-    next: NONE,
-};
+const EMPTY: Entry =
+    Entry { order: 0, arrival: 0, row: 0, transfer: 0, column: 0, count: 1, rank: 0, bank: 0, next: NONE };
+
+/// When the bursts of a run entered: it says nothing of a single one, most of which never join others.
+#[derive(Clone, Copy)]
+struct Times {
+    /// The cycle in which the first burst did that came at another distance.
+    later: u64,
+    /// Clocks from a burst to the next, before and after that.
+    stride: u16,
+    later_stride: u16,
+    /// Bursts before that.
+    first: u8,
+}
+
+const EVEN: Times = Times { later: 0, stride: 0, later_stride: 0, first: 1 };
 
 impl Entry {
     /// Whether a burst of its run is in this column of its row.
@@ -59,39 +55,44 @@ impl Entry {
     pub(crate) fn covers(&self, row: u32, column: u32) -> bool {
         self.row == row && column.wrapping_sub(u32::from(self.column)) < u32::from(self.count)
     }
+}
 
-    /// The first `bursts` of its run are served; some are left.
+impl Times {
+    /// The first `bursts` of the run `of` are served; some are left.
     #[inline(always)]
-    pub(crate) fn shorten(&mut self, bursts: u32) {
-        debug_assert!(bursts < u32::from(self.count), "a run of {} lost {bursts}", self.count);
-        self.order += u64::from(bursts);
-        self.column += bursts as u16;
-        self.count -= bursts as u8;
+    fn shorten(&mut self, of: &mut Entry, bursts: u32) {
+        debug_assert!(bursts < u32::from(of.count), "a run of {} lost {bursts}", of.count);
+        of.order += u64::from(bursts);
+        of.column += bursts as u16;
+        of.count -= bursts as u8;
         if bursts < u32::from(self.first) {
-            self.arrival += u64::from(bursts) * u64::from(self.stride);
+            of.arrival += u64::from(bursts) * u64::from(self.stride);
             self.first -= bursts as u8;
         } else {
             let gone = u64::from(bursts) - u64::from(self.first);
-            self.arrival = self.later + gone * u64::from(self.later_stride);
-            (self.stride, self.first) = (self.later_stride, self.count);
+            of.arrival = self.later + gone * u64::from(self.later_stride);
+            (self.stride, self.first) = (self.later_stride, of.count);
         }
     }
 
-    /// Notes when bursts enter, the first in `cycle` and the others `apart` clocks after one another. False if they come at a
-    /// third distance.
+    /// Notes when bursts join the run `of`, the first in `cycle` and the others `apart` clocks after one another. False if
+    /// they come at a third distance.
     #[inline(always)]
-    fn extend(&mut self, cycle: u64, apart: u64, bursts: u32) -> bool {
+    fn extend(&mut self, of: &mut Entry, cycle: u64, apart: u64, bursts: u32) -> bool {
         let more = bursts as u8;
-        if self.count == self.first {
-            if goes_on(&mut self.stride, self.count, cycle - self.arrival, apart, bursts) {
+        if of.count == 1 {
+            *self = EVEN;
+        }
+        if of.count == self.first {
+            if goes_on(&mut self.stride, of.count, cycle - of.arrival, apart, bursts) {
                 self.first += more;
             } else {
                 (self.later, self.later_stride) = (cycle, apart as u16);
             }
-        } else if !goes_on(&mut self.later_stride, self.count - self.first, cycle - self.later, apart, bursts) {
+        } else if !goes_on(&mut self.later_stride, of.count - self.first, cycle - self.later, apart, bursts) {
             return false;
         }
-        self.count += more;
+        of.count += more;
         true
     }
 }
@@ -123,6 +124,7 @@ struct Places {
 /// Both queues.
 pub(crate) struct Queues {
     entries: Box<[Entry; ALL]>,
+    times: Box<[Times; ALL]>,
     places: [Places; 2],
     order: u64,
     age_max: u64,
@@ -134,7 +136,13 @@ impl Queues {
             assert!((1..=64).contains(&count), "a queue of {count}");
             Places { free: u64::MAX, length: 0, most: count, overdue_at: u64::MAX }
         };
-        Queues { entries: Box::new([EMPTY; ALL]), places: [places(reads), places(writes)], order: 0, age_max }
+        Queues {
+            entries: Box::new([EMPTY; ALL]),
+            times: Box::new([EVEN; ALL]),
+            places: [places(reads), places(writes)],
+            order: 0,
+            age_max,
+        }
     }
 
     #[inline(always)]
@@ -189,10 +197,17 @@ impl Queues {
 
     /// The one that has waited longest, or [`NONE`]. Looks at all.
     pub(crate) fn oldest(&self, kind: Kind) -> u8 {
-        let free = self.places[kind as usize].free;
-        let taken = (0..PLACES).filter(|place| !free >> place & 1 == 1);
-        let entries = taken.map(|place| (place + PLACES * kind as usize) as u8);
-        entries.min_by_key(|entry| self.get(*entry).order).unwrap_or(NONE)
+        let mut taken = !self.places[kind as usize].free;
+        let (mut oldest, mut least) = (NONE, u64::MAX);
+        while taken != 0 {
+            let entry = (taken.trailing_zeros() as usize + PLACES * kind as usize) as u8;
+            taken &= taken - 1;
+            let order = self.get(entry).order;
+            if order < least {
+                (oldest, least) = (entry, order);
+            }
+        }
+        oldest
     }
 
     /// Puts a burst into a free place. Its order is set here.
@@ -215,14 +230,21 @@ impl Queues {
     /// them. False if others entered between, or they come at a third distance.
     #[inline(always)]
     pub(crate) fn join(&mut self, kind: Kind, run: u8, cycle: u64, apart: u64, bursts: u32) -> bool {
-        let next = self.order;
-        let run = self.get_mut(run);
-        if run.order + u64::from(run.count) != next || !run.extend(cycle, apart, bursts) {
+        let at = run as usize % ALL;
+        let run = &mut self.entries[at];
+        if run.order + u64::from(run.count) != self.order || !self.times[at].extend(run, cycle, apart, bursts) {
             return false;
         }
         self.order += u64::from(bursts);
         self.places[kind as usize].length += bursts;
         true
+    }
+
+    /// The first `bursts` of a run are served; some are left.
+    #[inline(always)]
+    pub(crate) fn shorten(&mut self, run: u8, bursts: u32) {
+        let at = run as usize % ALL;
+        self.times[at].shorten(&mut self.entries[at], bursts);
     }
 
     /// Bursts were served, or, of those served, so many entered anew.

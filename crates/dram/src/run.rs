@@ -180,10 +180,10 @@ impl Channel {
             self.ranks[next.rank].demand += bursts.entered;
         }
         self.ranks[rank].demand -= bursts.served;
-        self.transfer_data(last, kind, rank, number, bursts.served);
+        self.transfer_data::<true>(last, kind, rank, number, bursts.served);
         self.consider(rank, number);
         let end = self.data_end(last, kind);
-        self.served(run.transfer, end, bursts.served);
+        self.served::<true>(run.transfer, end, bursts.served);
         self.stats.steps += u64::from(bursts.served + bursts.entered);
         self.now = last;
         if let Some(next) = &next {
@@ -248,7 +248,7 @@ impl Channel {
             bursts.full = false;
             bursts.room += serve;
         }
-        self.queues.get_mut(entry).shorten(serve);
+        self.queues.shorten(entry, serve);
         self.queues.leave(kind, serve);
         bursts.served += serve;
         true
