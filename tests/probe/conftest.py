@@ -7,8 +7,10 @@ import pytest
 
 
 @pytest.fixture(autouse=True)
-def hangups_are_heard() -> Iterator[None]:
-    """Where tests run under nohup, their children would be told to ignore SIGHUP, as they should, and so go on."""
-    before = signal.signal(signal.SIGHUP, signal.SIG_DFL)
+def signals_are_heard() -> Iterator[None]:
+    """Under nohup, or behind a script, children would be told to ignore these; as they should, they would go on."""
+    hangup = signal.signal(signal.SIGHUP, signal.SIG_DFL)
+    interrupt = signal.signal(signal.SIGINT, signal.default_int_handler)
     yield
-    signal.signal(signal.SIGHUP, before)
+    signal.signal(signal.SIGHUP, hangup)
+    signal.signal(signal.SIGINT, interrupt)
