@@ -1,7 +1,7 @@
 //! Flash as main memory, whole: a link, the cache and its DRAM, the page table, flash with what it holds.
 
 use link::LineLinkConfig;
-use machine::memory::{DramConfig, HybridConfig, HybridMemory, MainMemory};
+use machine::memory::{DramConfig, DramMemory, HybridConfig, HybridMemory, MainMemory};
 use media::Geometry;
 use media::line::{LineKind, LineRequest};
 use nvmm::hybrid::Prefetch;
@@ -226,6 +226,50 @@ fn the_same_seed_gives_the_same_times() {
         (end, memory.energy(end))
     };
     assert_eq!(run(9), run(9));
+}
+
+/// Requests at random times, whether others are done or not: all answers. What is due before the next request is done event by
+/// event, or by `go_on`, from answer to answer.
+fn answers(memory: &mut MainMemory, seed: u64, goes_on: bool) -> Vec<(u32, Time)> {
+    let mut rng = Streams::new(seed).stream("times");
+    let (mut now, mut all, mut done) = (Time::ZERO, Vec::new(), Vec::new());
+    let lines = memory.bytes() / 64;
+    for id in 0..3000 {
+        let kind = if rng.below(3) == 0 { LineKind::WriteBack } else { LineKind::Fill };
+        let address = if rng.below(4) == 0 { rng.below(lines) } else { rng.below(lines.min(256)) };
+        memory.submit(now, LineRequest { id, address: address * 64, kind });
+        let until = if id == 2999 { Time::from_s(1) } else { now + Time::from_ns(rng.below(4) * rng.below(3000)) };
+        while let Some(next) = memory.next_event().filter(|next| *next <= until) {
+            if goes_on {
+                memory.go_on(until, &mut done);
+                let first = done.first().map_or(until, |(_, at)| *at);
+                assert!(done.iter().all(|(_, at)| *at == first) && first >= next, "{done:?} after {next}");
+            } else {
+                memory.advance(next, &mut done);
+            }
+            all.append(&mut done);
+        }
+        now = until;
+    }
+    all
+}
+
+#[test]
+fn going_on_to_the_next_answer_is_going_from_event_to_event() {
+    for (seed, latency) in [(1, 0), (2, 30), (3, 7)] {
+        let mut config = small(4096);
+        config.link.latency = Time::from_ns(latency);
+        let make = || MainMemory::Hybrid(Box::new(made(&config, seed)));
+        let (mut stepped, mut gone_on) = (make(), make());
+        let expected = answers(&mut stepped, seed, false);
+        assert_eq!(expected.len(), 3000);
+        assert_eq!(answers(&mut gone_on, seed, true), expected);
+        let (MainMemory::Hybrid(stepped), MainMemory::Hybrid(gone_on)) = (stepped, gone_on) else { unreachable!() };
+        assert_eq!(stepped.cache().stats(), gone_on.cache().stats());
+        assert_eq!(stepped.table().stats(), gone_on.table().stats());
+        let make = || MainMemory::Dram(DramMemory::new(&small(4096).dram).expect("it can work"));
+        assert_eq!(answers(&mut make(), seed, true), answers(&mut make(), seed, false));
+    }
 }
 
 #[test]

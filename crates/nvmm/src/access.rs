@@ -10,7 +10,7 @@ use crate::request::{Answer, Application, Error};
 use crate::status::{Permissions, State, Status as PageStatus};
 use crate::table::Fault;
 use crate::vector::Vector;
-use crate::{Actions, Move, Nvmm, Tried, retained};
+use crate::{Actions, Move, Nvmm, Plant, Tried, retained};
 
 impl Nvmm {
     /// A page and segments of its that exist, or why not.
@@ -22,31 +22,52 @@ impl Nvmm {
         }
     }
 
+    /// Nothing waits, and nothing would begin before a request that comes now: a read finds at once what it would find in
+    /// its turn.
+    pub(crate) fn is_quiet(&self) -> bool {
+        let wanted = self.wake | self.want_open | self.want_sweep | self.want_commit;
+        !wanted
+            && self.commit.is_idle()
+            && self.queue.is_empty()
+            && self.active_puts.is_empty()
+            && self.collector.is_at_rest()
+            && self.blocks.free_count() > self.config.collect_start as usize
+            && self.plant == Plant::Nothing
+    }
+
     pub(crate) fn try_read(&mut self, tag: Tag, address: Address, segments: u32, out: &mut Actions) -> Tried {
         let page = address.page();
-        if let Err(fault) = self.chain.fetch(page, &self.table) {
+        let Nvmm { present, table, layout, config, .. } = self;
+        if let Err(fault) = present.look(page, segments, config.segments, table, layout) {
             return self.wait_for(tag, fault, out);
         }
+        #[cfg(debug_assertions)]
+        self.check_present(page, segments);
         let application = self.requests[tag.0 as usize].application;
-        match self.chain.standing() {
+        match self.present.standing {
             Some((status, owner)) => {
                 let Permissions { read, others_read, .. } = status.permissions();
                 if !(if owner == application.0 { read } else { others_read }) {
                     return self.refuse(tag, Error::NotReadable { address, application }, out);
                 }
             }
-            None => match self.create(page, tag, Permissions::PRIVATE, out) {
-                Tried::Done => {}
-                other => return other,
-            },
+            None => {
+                if let Err(fault) = self.chain.fetch(page, &self.table) {
+                    return self.wait_for(tag, fault, out);
+                }
+                match self.create(page, tag, Permissions::PRIVATE, out) {
+                    Tried::Done => {}
+                    other => return other,
+                }
+            }
         }
-        self.requests[tag.0 as usize].left = 1;
+        self.requests[tag.0 as usize].left = 1 + self.present.found.count_ones();
         for segment in Vector(segments).iter() {
-            let Some(flash) = self.chain.find(segment, self.config.segments, &self.layout) else {
+            if self.present.found >> segment & 1 == 0 {
                 out.moves.push(Move::ZeroToHost { tag, segment });
                 continue;
-            };
-            self.requests[tag.0 as usize].left += 1;
+            }
+            let flash = self.present.places[segment as usize];
             self.blocks.get_mut(self.layout.block_of(flash)).readers += 1;
             let id = self.operations.start(Kind::Read { tag: tag.0, flash, segment: segment as u8 });
             let bytes = self.config.geometry.page_bytes;
@@ -55,6 +76,21 @@ impl Nvmm {
         self.stats.reads += 1;
         self.read_part_done(tag, out);
         Tried::Done
+    }
+
+    /// That the versions of `page`, one by one, say what was found of it.
+    #[cfg(debug_assertions)]
+    fn check_present(&mut self, page: u32, segments: u32) {
+        let Nvmm { present, table, layout, config, chain, .. } = self;
+        // The owner may stand above versions that are not in DRAM.
+        if chain.fetch(page, table).is_err() {
+            return;
+        }
+        assert_eq!(present.standing, chain.standing(), "standing of page {page}");
+        for segment in Vector(segments).iter() {
+            let found = (present.found >> segment & 1 != 0).then(|| present.places[segment as usize]);
+            assert_eq!(found, chain.find(segment, config.segments, layout), "segment {segment} of page {page}");
+        }
     }
 
     /// A read of flash for a request has ended.

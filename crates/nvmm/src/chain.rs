@@ -61,6 +61,7 @@ impl Chain {
     /// the paper's steps have it. [`Table::ensure_free`] must have said that there are as many as there are new ones.
     pub fn store(&mut self, table: &mut Table, blocks: &mut Blocks, layout: &Layout) {
         let page = self.page;
+        table.touch(page);
         let Some(first) = self.nodes.first().map(|node| node.index) else {
             if !self.old.is_empty() {
                 table.set(page, Entry::default(), blocks, layout);
@@ -107,7 +108,8 @@ impl Chain {
         (holder.entry.status.state() == State::Live).then_some((holder.entry.status, holder.entry.mapping as u32))
     }
 
-    /// Where `segment` lies now: its flash page.
+    /// Where `segment` lies now: its flash page. Reads go by [`Present`](crate::present::Present), which has to say the same.
+    #[cfg(debug_assertions)]
     pub fn find(&self, segment: u32, segments: u32, layout: &Layout) -> Option<u64> {
         for Node { entry, .. } in &self.nodes {
             if entry.status.is_holder() {

@@ -38,6 +38,13 @@ pub(crate) struct Collector {
     pub rounds: u64,
 }
 
+impl Collector {
+    /// No block is being collected, nor is one to be but for want of space.
+    pub fn is_at_rest(&self) -> bool {
+        self.victim.is_none() && !self.working && !self.gather && !self.compact
+    }
+}
+
 impl Nvmm {
     pub(crate) fn run_collection(&mut self, out: &mut Actions) {
         while self.commit.is_idle() && !self.collector.working && !self.worn_out && !self.still {

@@ -16,6 +16,9 @@ pub(crate) const TIME: u32 = 1;
 /// Whose all pages are.
 const OWNER: u32 = 1;
 
+/// What all pages are.
+const HOLDER: Status = Status::holder(State::Live, Permissions::SHARED);
+
 /// Where everything lies.
 #[derive(Clone, Debug)]
 pub(crate) struct Full {
@@ -74,6 +77,28 @@ impl Full {
         rows.saturating_sub(round * self.block_pages).min(self.block_pages) as u32
     }
 
+    /// First flash page of the block that a segment lies in, and how far behind it that is.
+    #[inline]
+    fn position(&self, page: u32, segment: u32) -> (u64, u64) {
+        let number = u64::from(page) << self.shift | u64::from(segment);
+        let (row, point) = (number / self.width, number % self.width);
+        let (round, at) = (row / self.block_pages, row % self.block_pages);
+        (self.first + (round * self.width + point) * self.block_pages, at)
+    }
+
+    /// Flash page of a segment, as the entries say.
+    #[inline]
+    pub fn place(&self, page: u32, segment: u32) -> u64 {
+        let (block, at) = self.position(page, segment);
+        block + at
+    }
+
+    /// State and permissions of every page, and whose it is.
+    #[inline]
+    pub fn standing(&self) -> (Status, u32) {
+        (HOLDER, OWNER)
+    }
+
     /// The entry `index` of the table.
     #[inline]
     pub fn entry(&self, index: u32) -> Entry {
@@ -85,21 +110,18 @@ impl Full {
         if page >= self.pages {
             return Entry::default();
         }
-        let holder = Status::holder(State::Live, Permissions::SHARED);
         let Some(segment) = (self.segments() - 1).checked_sub(node) else {
-            return Entry { mapping: OWNER.into(), previous: 0, vector: Vector::NONE, time: TIME, status: holder };
+            return Entry { mapping: OWNER.into(), previous: 0, vector: Vector::NONE, time: TIME, status: HOLDER };
         };
-        let number = u64::from(page) << self.shift | u64::from(segment);
-        let (row, point) = (number / self.width, number % self.width);
-        let (round, at) = (row / self.block_pages, row % self.block_pages);
+        let (block, at) = self.position(page, segment);
         // The segment lies so far behind the starting page, round the block.
         let start = (at + self.block_pages - u64::from(segment)) % self.block_pages;
         Entry {
-            mapping: self.first + (round * self.width + point) * self.block_pages + start,
+            mapping: block + start,
             previous: self.pages + (page << self.shift) + node,
             vector: Vector(1 << segment),
             time: TIME,
-            status: holder.of_data(),
+            status: HOLDER.of_data(),
         }
     }
 

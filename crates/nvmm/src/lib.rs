@@ -35,6 +35,7 @@ mod open;
 mod operations;
 mod place;
 mod prepare;
+mod present;
 mod put;
 pub mod request;
 mod stats;
@@ -67,6 +68,7 @@ use epochs::Epochs;
 use layout::Layout;
 use mapping::{Anchors, Journal, Log};
 use operations::{Kind, Operations};
+use present::Present;
 use put::{Point, Put};
 use table::{Data, Fault, NOWHERE, Table};
 
@@ -142,6 +144,7 @@ pub struct Nvmm {
     locks: Vec<u32>,
     operations: Operations,
     chain: Chain,
+    present: Present,
     commit: Commit,
     collector: Collector,
     journal: Journal,
@@ -211,6 +214,7 @@ impl Nvmm {
             locks: Vec::new(),
             operations: Operations::default(),
             chain: Chain::default(),
+            present: Present::default(),
             commit: Commit::default(),
             collector: Collector::default(),
             journal: Journal::default(),
@@ -279,6 +283,12 @@ impl Nvmm {
         }
     }
 
+    /// Whether the read `id`, which is under way, is for the table: only then is its content wanted.
+    #[inline]
+    pub fn reads_table(&self, id: OpId) -> bool {
+        matches!(self.operations.get(id), Kind::Load { .. })
+    }
+
     /// Plants a bug.
     #[doc(hidden)]
     pub fn plant(&mut self, plant: Plant) {
@@ -313,6 +323,12 @@ impl Nvmm {
                 self.refuse(tag, error, out);
                 return;
             }
+        }
+        if let Request::Read { address, segments } = request
+            && self.is_quiet()
+            && self.try_read(tag, address, segments, out) != Tried::Wait
+        {
+            return;
         }
         self.queue.push_back(tag);
         self.wake = true;

@@ -70,6 +70,9 @@ pub(crate) struct Table {
     bytes: usize,
     /// What chunks hold that are nowhere, if it is not zeros.
     full: Option<Full>,
+    /// Where it is not: the pages whose versions may be other than it says, a bit each. No part of the controller: its
+    /// entries say the same.
+    touched: Vec<u64>,
 }
 
 impl Table {
@@ -90,6 +93,7 @@ impl Table {
             owners: bytes as u64 / 4,
             bytes,
             full: None,
+            touched: Vec::new(),
         }
     }
 
@@ -104,6 +108,21 @@ impl Table {
             (chunk.newest, chunk.used) = (full::TIME, used);
         }
         self.full = Some(full);
+        self.touched = vec![0; self.pages.div_ceil(64) as usize];
+    }
+
+    /// The rule by which `page` still lies as it was filled, if it does.
+    #[inline]
+    pub fn untouched(&self, page: u32) -> Option<&Full> {
+        self.full.as_ref().filter(|_| self.touched[page as usize / 64] >> (page % 64) & 1 == 0)
+    }
+
+    /// The versions of `page` change.
+    #[inline]
+    pub fn touch(&mut self, page: u32) {
+        if let Some(word) = self.touched.get_mut(page as usize / 64) {
+            *word |= 1 << (page % 64);
+        }
     }
 
     /// What `chunk`, which is nowhere, holds.
@@ -135,15 +154,19 @@ impl Table {
     }
 
     pub fn chunk_of(&self, index: u32) -> u32 {
-        index / self.entries
+        index >> self.entries.trailing_zeros()
     }
 
+    #[inline]
     fn position(&self, key: u64) -> (u32, usize) {
+        // A chunk is a power of two long, and so are entries and owners.
         if key & OWNER != 0 {
             let page = key & !OWNER;
-            (self.table_chunks + (page / self.owners) as u32, (page % self.owners) as usize * 4)
+            let chunk = (page >> self.owners.trailing_zeros()) as u32;
+            (self.table_chunks + chunk, (page & (self.owners - 1)) as usize * 4)
         } else {
-            ((key / u64::from(self.entries)) as u32, (key % u64::from(self.entries)) as usize * ENTRY_BYTES)
+            let chunk = (key as u32) >> self.entries.trailing_zeros();
+            (chunk, (key as u32 & (self.entries - 1)) as usize * ENTRY_BYTES)
         }
     }
 
@@ -158,13 +181,15 @@ impl Table {
     }
 
     /// The bytes of `key`; none: zeros.
+    #[inline]
     fn read(&self, key: u64) -> Result<Option<&[u8]>, Fault> {
         let (chunk, at) = self.position(key);
-        self.ensure(chunk)?;
-        Ok(match &self.chunks[chunk as usize].data {
-            Data::Here(bytes) => Some(&bytes[at..]),
-            _ => None,
-        })
+        match &self.chunks[chunk as usize].data {
+            Data::Here(bytes) => Ok(Some(&bytes[at..])),
+            Data::Nothing => Ok(None),
+            Data::InFlash | Data::Coming => Err(Fault::Missing(chunk)),
+            Data::Broken => Err(Fault::Broken),
+        }
     }
 
     fn write(&mut self, key: u64, value: &[u8]) {

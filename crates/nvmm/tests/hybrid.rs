@@ -419,7 +419,7 @@ fn who_waits_is_answered_before_the_page_is_stored() {
     world.settle();
     // And now from DRAM.
     world.ask(3, 192, LineKind::Fill);
-    assert!(matches!(world.doing[..], [Doing::Dram(Purpose::Line(_), _)]), "{:?}", world.doing);
+    assert!(matches!(world.doing[..], [Doing::Dram(Purpose::Fill(_), _)]), "{:?}", world.doing);
     world.settle();
 }
 

@@ -103,6 +103,8 @@ pub struct DramMemory {
     modules: Modules,
     bytes: u64,
     done: Vec<Completion>,
+    /// When it is to be called next, if nothing was asked for or done since that was found.
+    next: Option<Option<Time>>,
 }
 
 impl DramMemory {
@@ -111,7 +113,7 @@ impl DramMemory {
     /// # Errors
     /// If the configuration cannot work.
     pub fn new(config: &DramConfig) -> Result<DramMemory, ConfigError> {
-        Ok(DramMemory { modules: Modules::new(config, 1)?, bytes: config.bytes(), done: Vec::new() })
+        Ok(DramMemory { modules: Modules::new(config, 1)?, bytes: config.bytes(), done: Vec::new(), next: None })
     }
 
     /// See [`super::MainMemory::submit`].
@@ -124,6 +126,7 @@ impl DramMemory {
             LineKind::Fill => Kind::Read,
             LineKind::WriteBack => Kind::Write,
         };
+        self.next = None;
         self.modules.memory.submit(
             now,
             Request {
@@ -139,13 +142,25 @@ impl DramMemory {
 
     /// See [`super::MainMemory::next_event`].
     pub fn next_event(&mut self) -> Option<Time> {
-        self.modules.memory.next_event()
+        *self.next.get_or_insert_with(|| self.modules.memory.next_event())
     }
 
     /// See [`super::MainMemory::advance`].
     pub fn advance(&mut self, now: Time, completions: &mut Vec<(u32, Time)>) {
+        self.next = None;
         self.modules.memory.advance(now, &mut self.done);
         completions.extend(self.done.drain(..).map(|completion| (completion.id as u32, completion.at)));
+    }
+
+    /// See [`super::MainMemory::go_on`].
+    pub fn go_on(&mut self, until: Time, completions: &mut Vec<(u32, Time)>) {
+        let before = completions.len();
+        while completions.len() == before
+            && let Some(next) = self.next_event()
+            && next <= until
+        {
+            self.advance(next, completions);
+        }
     }
 
     /// Bytes that can be addressed.
@@ -160,6 +175,7 @@ impl DramMemory {
 
     /// The energy of all DRAM until `now`.
     pub fn energy(&mut self, now: Time) -> Energy {
+        self.next = None;
         self.modules.energy(now)
     }
 }

@@ -94,6 +94,16 @@ impl MainMemory {
         }
     }
 
+    /// Comes to the first time at which requests are done, or to `until`, if that is before, and appends as
+    /// [`advance`](MainMemory::advance) does: as often as that, called at each [`next_event`](MainMemory::next_event), would
+    /// append nothing.
+    pub fn go_on(&mut self, until: Time, completions: &mut Vec<(u32, Time)>) {
+        match self {
+            MainMemory::Dram(dram) => dram.go_on(until, completions),
+            MainMemory::Hybrid(hybrid) => hybrid.go_on(until, completions),
+        }
+    }
+
     /// Bytes that can be addressed, from 0 on.
     pub fn bytes(&self) -> u64 {
         match self {

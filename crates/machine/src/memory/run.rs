@@ -243,7 +243,7 @@ impl<W: World> Flight<W> {
             assert!(next < Time::MAX, "threads have not ended, and nothing is under way");
             now = now.max(next);
             if memory == next {
-                self.memory.advance(memory, &mut done);
+                self.memory.go_on(world.min(cpu), &mut done);
                 for (id, at) in done.drain(..) {
                     self.answered(id, at);
                 }

@@ -108,7 +108,9 @@ impl Directory {
         let set = self.set_mut(page);
         let old = set[at];
         let new = (old | if write { DIRTY } else { 0 }) & !PREFETCHED;
-        set.copy_within(..at, 1);
+        if at > 0 {
+            set.copy_within(..at, 1);
+        }
         set[0] = new;
         Touched { frame: self.frame(page, new), changed: at > 0 || new != old, first: old & PREFETCHED != 0 }
     }

@@ -2,7 +2,7 @@
 
 use super::fetch::State;
 use super::lookup::PAGES;
-use super::{Action, Actions, DramRequest, Hybrid, Move, Purpose};
+use super::{DramRequest, Hybrid, Move, Outside, Purpose};
 
 /// How far a write-back is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -34,7 +34,7 @@ impl WriteBack {
 
 impl Hybrid {
     /// `page`, which is in `frame`, is written back.
-    pub(super) fn write_back(&mut self, page: u64, frame: u64, out: &mut Actions) {
+    pub(super) fn write_back(&mut self, page: u64, frame: u64, out: &mut impl Outside) {
         if let Some(older) = self.find_write_back(page) {
             self.write_backs[older as usize].superseded = true;
         }
@@ -47,28 +47,28 @@ impl Hybrid {
         }
     }
 
-    fn read_out(&mut self, slot: u32, out: &mut Actions) {
+    fn read_out(&mut self, slot: u32, out: &mut impl Outside) {
         self.free_buffers -= 1;
         let write_back = &mut self.write_backs[slot as usize];
         write_back.phase = Phase::ReadingOut;
         let frame = write_back.frame;
-        out.actions.push(Action::Dram(DramRequest {
+        out.dram(DramRequest {
             purpose: Purpose::ReadOut(slot),
             port: PAGES,
             write: false,
             address: frame << self.config.page_shift(),
             bytes: self.config.page_bytes,
-        }));
+        });
         self.note(Move::FrameToBuffer { frame, slot }, out);
     }
 
     /// A page is in its write-back's buffer: it goes to flash, its frame can be filled, and who wants it has it.
-    pub(super) fn was_read_out(&mut self, slot: u32, out: &mut Actions) {
+    pub(super) fn was_read_out(&mut self, slot: u32, out: &mut impl Outside) {
         let write_back = &mut self.write_backs[slot as usize];
         assert_eq!(write_back.phase, Phase::ReadingOut, "write-back {slot} is read out");
         write_back.phase = Phase::Writing;
         let (page, frame, wanted) = (write_back.page, write_back.frame, write_back.wanted);
-        out.actions.push(Action::Write { slot, page });
+        out.write(slot, page);
         if wanted && let Some(fetch) = self.fetch_in(|fetch| fetch.state == State::FromWriteBack(slot)) {
             self.take_from_buffer(fetch, slot, out);
         }
@@ -81,7 +81,7 @@ impl Hybrid {
     }
 
     /// A page is in flash.
-    pub(super) fn written(&mut self, slot: u32, out: &mut Actions) {
+    pub(super) fn written(&mut self, slot: u32, out: &mut impl Outside) {
         assert_eq!(self.write_backs[slot as usize].phase, Phase::Writing, "write-back {slot} ends");
         self.write_backs[slot as usize] = WriteBack::IDLE;
         self.free_write_backs.push(slot);
@@ -89,7 +89,7 @@ impl Hybrid {
         if let Some(next) = self.unbuffered.pop_front() {
             self.read_out(next, out);
         }
-        self.freed = true;
+        self.freed = self.is_awaited();
     }
 
     /// The newest write-back of `page`, if it is on its way; whoever asks wants it.
@@ -113,7 +113,7 @@ impl Hybrid {
     }
 
     /// Behind a miss of `page`, a cold page of its set that was changed is written back early, if a buffer is free.
-    pub(super) fn clean_cold(&mut self, page: u64, out: &mut Actions) -> Option<u64> {
+    pub(super) fn clean_cold(&mut self, page: u64, out: &mut impl Outside) -> Option<u64> {
         if self.config.cold == 0 || self.free_buffers == 0 || self.free_write_backs.is_empty() {
             return None;
         }
@@ -124,7 +124,7 @@ impl Hybrid {
     }
 
     /// All that is changed is to be written back: as much of it as there are buffers.
-    pub(super) fn go_on_cleaning(&mut self, out: &mut Actions) {
+    pub(super) fn go_on_cleaning(&mut self, out: &mut impl Outside) {
         let Some(mut cursor) = self.cleaning else { return };
         while self.free_buffers > 0 && !self.free_write_backs.is_empty() {
             let Some((page, frame)) = self.directory.clean_next(&mut cursor) else {

@@ -3,8 +3,9 @@
 use super::directory::Victim;
 use super::evict::Phase;
 use super::lookup::{LINES, PAGES};
-use super::{Action, Actions, Asked, Decision, DramRequest, Hybrid, List, Move, NONE, Plant, Purpose};
-use media::line::LINE;
+use super::waiting::{Asked, Line, List};
+use super::{Decision, DramRequest, Hybrid, Move, Outside, Plant, Purpose};
+use media::line::{LINE, LineKind};
 
 /// How far a fetch is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -49,10 +50,11 @@ impl Fetch {
 }
 
 impl Hybrid {
-    /// The page of a node is neither there nor on its way: it is fetched, if a fetch and a frame are free.
-    pub(super) fn miss(&mut self, node: u32, out: &mut Actions) {
-        let page = self.page_of(node);
-        let prefetch = self.nodes[node as usize].kind == Asked::Prefetch;
+    /// The page of a line is neither there nor on its way: it is fetched, if a fetch and a frame are free.
+    #[inline(never)]
+    pub(super) fn miss(&mut self, line: Line, out: &mut impl Outside) {
+        let page = self.page_of(line);
+        let prefetch = line.kind == Asked::Prefetch;
         let free = !prefetch || self.stalled.is_empty();
         let number = self.free_fetches.last().copied().filter(|_| free && !self.free_write_backs.is_empty());
         let inserted = number.and_then(|number| {
@@ -60,7 +62,7 @@ impl Hybrid {
             self.directory.insert(page, number, prefetch, keeps)
         });
         let (Some(number), Some((frame, victim))) = (number, inserted) else {
-            return self.stall(node);
+            return self.stall(line);
         };
         self.free_fetches.pop();
         let set = self.directory.set_of(page);
@@ -83,17 +85,15 @@ impl Hybrid {
         }
         self.begin_fetch(number, page, out);
         let cleaned = self.clean_cold(page, out);
-        let write = self.nodes[node as usize].kind == Asked::WriteBack;
+        let write = line.kind == Asked::WriteBack;
         self.decide(Decision::Miss { page, write, victim, cleaned });
-        if prefetch {
-            self.free_node(node);
-        } else {
-            self.wait_for(node, number, out);
+        if !prefetch {
+            self.wait_for(line, number, out);
             self.prefetcher.missed(page, self.config.pages);
         }
     }
 
-    fn begin_fetch(&mut self, number: u32, page: u64, out: &mut Actions) {
+    fn begin_fetch(&mut self, number: u32, page: u64, out: &mut impl Outside) {
         match self.find_write_back(page) {
             Some(slot) => {
                 self.stats.from_buffers += 1;
@@ -104,82 +104,75 @@ impl Hybrid {
             }
             None => {
                 self.fetches[number as usize].state = State::FromFlash;
-                out.actions.push(Action::Fetch { fetch: number, page });
+                out.fetch(number, page);
             }
         }
     }
 
     /// The page of fetch `number` is in the buffer of write-back `slot`.
-    pub(super) fn take_from_buffer(&mut self, number: u32, slot: u32, out: &mut Actions) {
+    pub(super) fn take_from_buffer(&mut self, number: u32, slot: u32, out: &mut impl Outside) {
         self.note(Move::BufferToFetch { slot, fetch: number }, out);
         self.arrived(number, out);
     }
 
     /// A request for a page that is on its way.
-    pub(super) fn merge(&mut self, node: u32, fetch: u32, out: &mut Actions) {
-        let kind = self.nodes[node as usize].kind;
-        if kind == Asked::Prefetch {
-            return self.end_prefetch(node);
+    #[inline(never)]
+    pub(super) fn merge(&mut self, line: Line, fetch: u32, out: &mut impl Outside) {
+        if line.kind == Asked::Prefetch {
+            return self.prefetcher.ended();
         }
-        let page = self.page_of(node);
+        let page = self.page_of(line);
         let first = self.directory.touch_coming(page);
         self.stats.merged += 1;
-        self.decide(Decision::Merged { page, write: kind == Asked::WriteBack });
-        self.wait_for(node, fetch, out);
+        self.decide(Decision::Merged { page, write: line.kind == Asked::WriteBack });
+        self.wait_for(line, fetch, out);
         if first {
             self.used_prefetched(page);
         }
     }
 
     /// A request joins a fetch.
-    fn wait_for(&mut self, node: u32, number: u32, out: &mut Actions) {
-        let (line, id, kind) = (self.line_of(node), self.nodes[node as usize].id, self.nodes[node as usize].kind);
-        let merges = kind == Asked::Fill && self.planted(Plant::MergedEarly);
+    fn wait_for(&mut self, line: Line, number: u32, out: &mut impl Outside) {
+        let merges = line.kind == Asked::Fill && self.planted(Plant::MergedEarly);
         let fetch = &mut self.fetches[number as usize];
         if fetch.prefetch {
             fetch.prefetch = false;
             self.prefetcher.ended();
         }
         let there = matches!(fetch.state, State::Blocked | State::Storing) || merges;
-        match kind {
+        match line.kind {
             Asked::WriteBack => {
                 // The buffer takes it, whether its page is there or not.
                 fetch.dirty = true;
                 let late = fetch.state == State::Storing;
-                self.note(Move::LineToFetch { id, fetch: number, line }, out);
-                out.actions.push(Action::Answer(id));
+                self.note(Move::LineToFetch { id: line.id, fetch: number, line: self.number_of(line) }, out);
+                out.answer(line.id, LineKind::WriteBack);
                 if late {
-                    Self::append(&mut self.nodes, &mut self.fetches[number as usize].late, node);
-                } else {
-                    self.free_node(node);
+                    self.waiting.append(&mut self.fetches[number as usize].late, line);
                 }
             }
-            _ if there => self.answer_from(node, number, out),
-            _ => Self::append(&mut self.nodes, &mut fetch.list, node),
+            _ if there => self.answer_from(line, number, out),
+            _ => self.waiting.append(&mut fetch.list, line),
         }
     }
 
     /// Answers a request from a fetch's buffer.
-    fn answer_from(&mut self, node: u32, number: u32, out: &mut Actions) {
-        let (line, id) = (self.line_of(node), self.nodes[node as usize].id);
-        self.note(Move::FetchToLine { fetch: number, line, id }, out);
-        out.actions.push(Action::Answer(id));
-        self.free_node(node);
+    fn answer_from(&mut self, line: Line, number: u32, out: &mut impl Outside) {
+        self.note(Move::FetchToLine { fetch: number, line: self.number_of(line), id: line.id }, out);
+        out.answer(line.id, LineKind::Fill);
     }
 
     /// A page has come from flash.
-    pub(super) fn fetched(&mut self, number: u32, out: &mut Actions) {
+    pub(super) fn fetched(&mut self, number: u32, out: &mut impl Outside) {
         assert_eq!(self.fetches[number as usize].state, State::FromFlash, "fetch {number} ends");
         self.arrived(number, out);
     }
 
     /// The page is in the fetch's buffer: first whoever waits is answered, then it is stored.
-    fn arrived(&mut self, number: u32, out: &mut Actions) {
-        let mut node = std::mem::replace(&mut self.fetches[number as usize].list, List::EMPTY).first;
-        while node != NONE {
-            let next = self.nodes[node as usize].next;
-            self.answer_from(node, number, out);
-            node = next;
+    fn arrived(&mut self, number: u32, out: &mut impl Outside) {
+        let mut list = std::mem::replace(&mut self.fetches[number as usize].list, List::EMPTY);
+        while let Some(line) = self.waiting.take_first(&mut list) {
+            self.answer_from(line, number, out);
         }
         let frame = self.fetches[number as usize].frame;
         if self.is_being_read_out(frame) {
@@ -189,22 +182,22 @@ impl Hybrid {
         }
     }
 
-    pub(super) fn store(&mut self, number: u32, out: &mut Actions) {
+    pub(super) fn store(&mut self, number: u32, out: &mut impl Outside) {
         let fetch = &mut self.fetches[number as usize];
         fetch.state = State::Storing;
         let address = fetch.frame << self.config.page_shift();
-        out.actions.push(Action::Dram(DramRequest {
+        out.dram(DramRequest {
             purpose: Purpose::Store(number),
             port: PAGES,
             write: true,
             address,
             bytes: self.config.page_bytes,
-        }));
+        });
     }
 
     /// A page is in its frame.
-    pub(super) fn stored(&mut self, number: u32, out: &mut Actions) {
-        let Fetch { page, frame, dirty, late, prefetch, state, .. } = self.fetches[number as usize];
+    pub(super) fn stored(&mut self, number: u32, out: &mut impl Outside) {
+        let Fetch { page, frame, dirty, mut late, prefetch, state, .. } = self.fetches[number as usize];
         assert_eq!(state, State::Storing, "the page of fetch {number} is stored");
         self.note(Move::FetchToFrame { fetch: number, frame }, out);
         self.directory.filled(page, dirty);
@@ -213,25 +206,21 @@ impl Hybrid {
             let set = self.directory.set_of(page);
             self.change_tags(set, out);
         }
-        let mut node = late.first;
-        while node != NONE {
-            let (next, line) = (self.nodes[node as usize].next, self.line_of(node));
-            out.actions.push(Action::Dram(DramRequest {
+        while let Some(line) = self.waiting.take_first(&mut late) {
+            out.dram(DramRequest {
                 purpose: Purpose::LateLine,
                 port: LINES,
                 write: true,
-                address: self.line_address(frame, line),
+                address: self.line_address(frame, self.number_of(line)),
                 bytes: LINE as u32,
-            }));
-            self.free_node(node);
-            node = next;
+            });
         }
         if prefetch {
             self.prefetcher.ended();
         }
         self.fetches[number as usize] = Fetch::IDLE;
         self.free_fetches.push(number);
-        self.freed = true;
+        self.freed = self.is_awaited();
     }
 
     /// Fetches in `state`.

@@ -7,7 +7,7 @@
 //! comes, whoever waits is answered before the page is stored. Behind a miss the next pages are fetched too
 //! ([`prefetch`]).
 //!
-//! What is asked for goes in by [`Hybrid::handle`]; what is to be done comes out in [`Actions`]: reads and writes of DRAM,
+//! What is asked for goes in by [`Hybrid::handle`]; what is to be done is said to [`Outside`]: reads and writes of DRAM,
 //! fetches and write-backs of flash pages, answers; and [`Move`]s of data, which are done at once and in order, for those
 //! who keep data. A move that reads DRAM is made when the read is asked for, one that fills a frame when that is done:
 //! the controller lets nothing come between.
@@ -17,10 +17,12 @@ mod directory;
 mod evict;
 mod fetch;
 mod lookup;
+mod messages;
 mod plant;
 mod prefetch;
 mod stats;
 mod tags;
+mod waiting;
 
 use std::collections::VecDeque;
 
@@ -28,6 +30,7 @@ use media::line::{LINE, LineKind, LineRequest};
 
 pub use config::{Config, Prefetch};
 pub use directory::Victim;
+pub use messages::{Action, Actions, Decision, DramRequest, Input, Move, Outside, PORTS, Purpose};
 pub use plant::Plant;
 pub use stats::Stats;
 
@@ -36,224 +39,16 @@ use evict::WriteBack;
 use fetch::Fetch;
 use prefetch::Prefetcher;
 use tags::TagBuffer;
-
-/// No node, no fetch, no write-back.
-const NONE: u32 = u32::MAX;
-
-/// For what a request to DRAM is made: comes back with its end.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Purpose {
-    /// A line that was asked for, or came back: of this node.
-    Line(u32),
-    /// A line that came back while its page was stored: nobody waits.
-    LateLine,
-    /// Tags of a set, for this read.
-    Tags(u32),
-    /// Tags of a set go back: nobody waits.
-    TagsBack,
-    /// The page of this fetch is stored in its frame.
-    Store(u32),
-    /// The page of this write-back is read from its frame.
-    ReadOut(u32),
-}
-
-/// Ports of the DRAM controller that the requests come from.
-pub const PORTS: u8 = 3;
-
-/// A request to DRAM. Writes are done when the DRAM controller has them.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct DramRequest {
-    /// What for.
-    pub purpose: Purpose,
-    /// Lines, tags, pages: 0, 1, 2.
-    pub port: u8,
-    /// It is written.
-    pub write: bool,
-    /// First byte.
-    pub address: u64,
-    /// Length in bytes.
-    pub bytes: u32,
-}
-
-/// What is to be done.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Action {
-    /// By DRAM. To be answered with [`Input::Dram`].
-    Dram(DramRequest),
-    /// Read a flash page. To be answered with [`Input::Fetched`].
-    Fetch {
-        /// The fetch.
-        fetch: u32,
-        /// The flash page, numbered through the memory.
-        page: u64,
-    },
-    /// Write a flash page. To be answered with [`Input::Written`].
-    Write {
-        /// The write-back.
-        slot: u32,
-        /// The flash page, numbered through the memory.
-        page: u64,
-    },
-    /// The line request of this number is answered.
-    Answer(u32),
-}
-
-/// Movement of data. `line` is a line's number within its page.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Move {
-    /// A line that came back goes into a frame.
-    LineToFrame {
-        /// The line request.
-        id: u32,
-        /// Where to.
-        frame: u64,
-        /// Which line.
-        line: u32,
-    },
-    /// A frame's line is what is asked for.
-    FrameToLine {
-        /// Where from.
-        frame: u64,
-        /// Which line.
-        line: u32,
-        /// The line request.
-        id: u32,
-    },
-    /// A line that came back goes into a fetch's buffer, and stays when the page comes.
-    LineToFetch {
-        /// The line request.
-        id: u32,
-        /// Where to.
-        fetch: u32,
-        /// Which line.
-        line: u32,
-    },
-    /// A line of a fetch's buffer is what is asked for.
-    FetchToLine {
-        /// Where from.
-        fetch: u32,
-        /// Which line.
-        line: u32,
-        /// The line request.
-        id: u32,
-    },
-    /// A page goes from a write-back's buffer into a fetch's, but for lines that came back meanwhile.
-    BufferToFetch {
-        /// Where from.
-        slot: u32,
-        /// Where to.
-        fetch: u32,
-    },
-    /// A page goes from a frame into a write-back's buffer.
-    FrameToBuffer {
-        /// Where from.
-        frame: u64,
-        /// Where to.
-        slot: u32,
-    },
-    /// A page goes from a fetch's buffer into a frame. The buffer is empty then.
-    FetchToFrame {
-        /// Where from.
-        fetch: u32,
-        /// Where to.
-        frame: u64,
-    },
-}
-
-/// What comes in.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Input {
-    /// A line is asked for, or comes back.
-    Line(LineRequest),
-    /// DRAM has done what was asked of it.
-    Dram(Purpose),
-    /// A page is in the buffer of this fetch.
-    Fetched(u32),
-    /// A page was written to flash by this write-back.
-    Written(u32),
-    /// All that is changed is to be written back ([`Hybrid::is_clean`]).
-    Clean,
-}
-
-/// What is to be done: moves at once and in order, then the rest.
-#[derive(Debug, Default)]
-pub struct Actions {
-    /// Movements of data; none where nobody keeps data ([`Config::moves`]).
-    pub moves: Vec<Move>,
-    /// Reads, writes, answers.
-    pub actions: Vec<Action>,
-}
-
-/// What the cache decided, for a second implementation to decide again.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Decision {
-    /// A page was asked for, and was there.
-    Hit {
-        /// The page.
-        page: u64,
-        /// It was changed.
-        write: bool,
-    },
-    /// A page was asked for, and was on its way.
-    Merged {
-        /// The page.
-        page: u64,
-        /// It was changed.
-        write: bool,
-    },
-    /// A page was asked for, or prefetched, and was not there.
-    Miss {
-        /// The page.
-        page: u64,
-        /// It is to be changed.
-        write: bool,
-        /// What had to leave.
-        victim: Option<Victim>,
-        /// What was written back early.
-        cleaned: Option<u64>,
-    },
-    /// A page is in its frame.
-    Filled {
-        /// The page.
-        page: u64,
-    },
-}
-
-/// A line request under way, or a page to be prefetched: an entry of a list.
-#[derive(Clone, Copy, Debug)]
-struct Node {
-    id: u32,
-    kind: Asked,
-    address: u64,
-    next: u32,
-}
-
-/// What a node asks for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Asked {
-    Fill,
-    WriteBack,
-    Prefetch,
-}
-
-/// First and last of a list of nodes.
-#[derive(Clone, Copy, Debug)]
-struct List {
-    first: u32,
-    last: u32,
-}
-
-impl List {
-    const EMPTY: List = List { first: NONE, last: NONE };
-}
+use waiting::{Asked, Line, List, Waiting};
 
 /// The controller. See the module's documentation.
 pub struct Hybrid {
     config: Config,
     directory: Directory,
     tags: TagBuffer,
-    nodes: Vec<Node>,
-    free_nodes: Vec<u32>,
+    waiting: Waiting,
+    /// Lines that DRAM is asked for.
+    lines: u32,
     /// Reads of tags: who waits for each.
     tag_reads: Vec<(u32, List)>,
     free_tag_reads: Vec<u32>,
@@ -265,12 +60,12 @@ pub struct Hybrid {
     unbuffered: VecDeque<u32>,
     free_buffers: u32,
     /// Requests that miss, and found no fetch or no frame free.
-    stalled: VecDeque<u32>,
-    /// A fetch or a frame became free.
+    stalled: VecDeque<Line>,
+    /// A fetch or a frame became free that somebody waits for.
     freed: bool,
     /// Requests that found no room for their tags.
-    tagless: VecDeque<u32>,
-    /// Room for tags became free.
+    tagless: VecDeque<Line>,
+    /// Room for tags became free that somebody waits for.
     freed_tags: bool,
     prefetcher: Prefetcher,
     /// How far the directory was searched for what is changed, while all of it is to be written back.
@@ -292,8 +87,8 @@ impl Hybrid {
         Hybrid {
             directory: Directory::new(config.sets, config.ways),
             tags: TagBuffer::new(config.tag_buffer),
-            nodes: Vec::new(),
-            free_nodes: Vec::new(),
+            waiting: Waiting::new(),
+            lines: 0,
             tag_reads: vec![(0, List::EMPTY); config.tag_reads as usize],
             free_tag_reads: (0..config.tag_reads).rev().collect(),
             fetches: vec![Fetch::IDLE; config.fetches as usize],
@@ -336,12 +131,12 @@ impl Hybrid {
         }
     }
 
-    /// Something happened: what is to be done is appended to `out`.
+    /// Something happened: what is to be done is said to `out`, in order.
     ///
     /// # Panics
     /// If something ends that is not under way, or a line is not within the memory.
-    #[inline]
-    pub fn handle(&mut self, input: Input, out: &mut Actions) {
+    #[inline(always)]
+    pub fn handle(&mut self, input: Input, out: &mut impl Outside) {
         match input {
             Input::Line(request) => self.ask(request, out),
             Input::Dram(purpose) => self.dram_done(purpose, out),
@@ -354,12 +149,10 @@ impl Hybrid {
         }
     }
 
-    fn ask(&mut self, request: LineRequest, out: &mut Actions) {
+    #[inline(always)]
+    fn ask(&mut self, request: LineRequest, out: &mut impl Outside) {
         let LineRequest { id, address, kind } = request;
-        assert!(
-            address / u64::from(self.config.page_bytes) < self.config.pages,
-            "{request:?} is beyond the memory's end"
-        );
+        assert!(address >> self.config.page_shift() < self.config.pages, "{request:?} is beyond the memory's end");
         let kind = match kind {
             LineKind::Fill => {
                 self.stats.fills += 1;
@@ -370,19 +163,32 @@ impl Hybrid {
                 Asked::WriteBack
             }
         };
-        let node = self.keep_node(Node { id, kind, address, next: NONE });
-        self.look_up(node, out);
+        self.look_up(Line { id, kind, address }, out);
         if self.prefetcher.has_more() {
             self.run_prefetches(out);
         }
     }
 
-    fn dram_done(&mut self, purpose: Purpose, out: &mut Actions) {
+    #[inline(always)]
+    fn dram_done(&mut self, purpose: Purpose, out: &mut impl Outside) {
         match purpose {
-            Purpose::Line(node) => {
-                out.actions.push(Action::Answer(self.nodes[node as usize].id));
-                self.free_node(node);
+            Purpose::Fill(id) => {
+                self.lines -= 1;
+                out.answer(id, LineKind::Fill);
             }
+            Purpose::WriteBack(id) => {
+                self.lines -= 1;
+                out.answer(id, LineKind::WriteBack);
+            }
+            other => self.other_done(other, out),
+        }
+    }
+
+    /// As [`dram_done`](Self::dram_done), of tags and pages.
+    #[inline(never)]
+    fn other_done(&mut self, purpose: Purpose, out: &mut impl Outside) {
+        match purpose {
+            Purpose::Fill(_) | Purpose::WriteBack(_) => unreachable!("a line's"),
             Purpose::LateLine | Purpose::TagsBack => {}
             Purpose::Tags(read) => self.tags_read(read, out),
             Purpose::Store(fetch) => self.stored(fetch, out),
@@ -390,21 +196,27 @@ impl Hybrid {
         }
     }
 
+    /// Somebody waits for a fetch, a frame or a write-back.
+    fn is_awaited(&self) -> bool {
+        !self.stalled.is_empty() || self.prefetcher.has_more()
+    }
+
     /// What waited for something that is free now tries again, in the order in which it came; then pages are prefetched,
     /// and changed ones written back if all are to be.
-    fn go_on(&mut self, out: &mut Actions) {
+    #[inline(never)]
+    fn go_on(&mut self, out: &mut impl Outside) {
         while self.freed || self.freed_tags {
             if std::mem::take(&mut self.freed) {
                 for _ in 0..self.stalled.len() {
-                    let node = self.stalled.pop_front().expect("counted");
-                    let found = self.directory.find(self.page_of(node));
-                    self.with_tags(node, found, out);
+                    let line = self.stalled.pop_front().expect("counted");
+                    let found = self.directory.find(self.page_of(line));
+                    self.with_tags(line, found, out);
                 }
             }
             if std::mem::take(&mut self.freed_tags) {
                 for _ in 0..self.tagless.len() {
-                    let node = self.tagless.pop_front().expect("counted");
-                    self.look_up(node, out);
+                    let line = self.tagless.pop_front().expect("counted");
+                    self.look_up(line, out);
                 }
             }
             if self.prefetcher.has_more() {
@@ -414,44 +226,20 @@ impl Hybrid {
         self.go_on_cleaning(out);
     }
 
-    fn keep_node(&mut self, node: Node) -> u32 {
-        match self.free_nodes.pop() {
-            Some(number) => {
-                self.nodes[number as usize] = node;
-                number
-            }
-            None => {
-                self.nodes.push(node);
-                self.nodes.len() as u32 - 1
-            }
-        }
+    #[inline]
+    fn page_of(&self, line: Line) -> u64 {
+        line.address >> self.config.page_shift()
     }
 
-    fn free_node(&mut self, node: u32) {
-        self.free_nodes.push(node);
+    /// Which line of its page it is.
+    #[inline]
+    fn number_of(&self, line: Line) -> u32 {
+        (line.address & u64::from(self.config.page_bytes - 1)) as u32 / LINE as u32
     }
 
-    fn append(nodes: &mut [Node], list: &mut List, node: u32) {
-        nodes[node as usize].next = NONE;
-        match list.first {
-            NONE => list.first = node,
-            _ => nodes[list.last as usize].next = node,
-        }
-        list.last = node;
-    }
-
-    fn page_of(&self, node: u32) -> u64 {
-        self.nodes[node as usize].address >> self.config.page_shift()
-    }
-
-    /// Line of its page that a node asks for.
-    fn line_of(&self, node: u32) -> u32 {
-        (self.nodes[node as usize].address & u64::from(self.config.page_bytes - 1)) as u32 / LINE as u32
-    }
-
-    fn note(&mut self, movement: Move, out: &mut Actions) {
+    fn note(&mut self, movement: Move, out: &mut impl Outside) {
         if self.config.moves {
-            out.moves.push(movement);
+            out.move_data(movement);
         }
     }
 
@@ -468,7 +256,10 @@ impl Hybrid {
 
     /// Nothing is under way.
     pub fn is_idle(&self) -> bool {
-        self.free_nodes.len() == self.nodes.len()
+        self.waiting.is_empty()
+            && self.lines == 0
+            && self.stalled.is_empty()
+            && self.tagless.is_empty()
             && self.free_fetches.len() == self.fetches.len()
             && self.free_write_backs.len() == self.write_backs.len()
     }

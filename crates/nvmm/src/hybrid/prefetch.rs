@@ -3,7 +3,8 @@
 use std::collections::VecDeque;
 
 use super::config::Prefetch;
-use super::{Actions, Asked, Hybrid, NONE, Node};
+use super::waiting::{Asked, Line};
+use super::{Hybrid, Outside};
 
 /// Pages that wait to be prefetched, at most: what comes after is forgotten.
 const WAITING: usize = 512;
@@ -56,6 +57,7 @@ impl Prefetcher {
         self.waiting.push_front(page);
     }
 
+    /// A page was prefetched, or need not, or cannot, be.
     pub fn ended(&mut self) {
         self.under_way -= 1;
     }
@@ -123,23 +125,16 @@ impl Hybrid {
     }
 
     /// Begins to prefetch what is wanted, as far as there is room.
-    pub(super) fn run_prefetches(&mut self, out: &mut Actions) {
+    pub(super) fn run_prefetches(&mut self, out: &mut impl Outside) {
         while self.may_prefetch() && !self.free_fetches.is_empty() {
             let Some(page) = self.prefetcher.waiting.pop_front() else { return };
             let (address, left) = (page << self.config.page_shift(), self.prefetcher.waiting.len());
-            let node = self.keep_node(Node { id: NONE, kind: Asked::Prefetch, address, next: NONE });
             self.prefetcher.under_way += 1;
-            self.look_up(node, out);
+            self.look_up(Line { id: 0, kind: Asked::Prefetch, address }, out);
             if self.prefetcher.waiting.len() > left {
                 // It was put back.
                 return;
             }
         }
-    }
-
-    /// A page need not, or cannot, be prefetched.
-    pub(super) fn end_prefetch(&mut self, node: u32) {
-        self.prefetcher.ended();
-        self.free_node(node);
     }
 }

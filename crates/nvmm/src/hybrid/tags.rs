@@ -47,8 +47,10 @@ impl TagBuffer {
         for at in 0..group.len() {
             let entry = group[at];
             if entry & SET == u64::from(set) + 1 {
-                group.copy_within(..at, 1);
-                group[0] = entry;
+                if at > 0 {
+                    group.copy_within(..at, 1);
+                    group[0] = entry;
+                }
                 return match entry & COMING {
                     0 => Tags::Here,
                     _ => Tags::Coming((entry >> READ) as u32 & (READS - 1)),

@@ -7,8 +7,8 @@ use std::collections::VecDeque;
 
 use media::{Action, BlockAddr, Geometry, OpId, PageAddr, ProgramOp, Status, Tag};
 use nand::{Store, UnitWrite};
-use nvmm::hybrid::{self, Purpose};
-use nvmm::{Answer, Application, Content, Input, Medium, Move, Request, Token};
+use nvmm::hybrid;
+use nvmm::{Answer, Application, Content, Input, Medium, Move, Reply, Request, Token};
 use sim::Time;
 
 use super::HybridMemory;
@@ -29,33 +29,6 @@ impl Medium for Blank<'_> {
     }
     fn read(&self, _: PageAddr, _: &mut Vec<u8>) -> bool {
         false
-    }
-}
-
-/// A request to DRAM as one number: what for above, of what below.
-pub(super) fn word_of(purpose: Purpose) -> u64 {
-    let (kind, of) = match purpose {
-        Purpose::Line(node) => (0, node),
-        Purpose::LateLine => (1, 0),
-        Purpose::Tags(read) => (2, read),
-        Purpose::TagsBack => (3, 0),
-        Purpose::Store(fetch) => (4, fetch),
-        Purpose::ReadOut(slot) => (5, slot),
-    };
-    kind << 32 | u64::from(of)
-}
-
-/// See [`word_of`].
-pub(super) fn purpose_of(word: u64) -> Purpose {
-    let of = word as u32;
-    match word >> 32 {
-        0 => Purpose::Line(of),
-        1 => Purpose::LateLine,
-        2 => Purpose::Tags(of),
-        3 => Purpose::TagsBack,
-        4 => Purpose::Store(of),
-        5 => Purpose::ReadOut(of),
-        _ => unreachable!("{word:#x} is no request of this memory"),
     }
 }
 
@@ -98,8 +71,18 @@ impl Flow {
         }
     }
 
+    /// Page `page` is to be read for fetch `fetch`.
+    pub fn fetch(&mut self, fetch: u32, page: u64) {
+        self.want(fetch, page, false);
+    }
+
+    /// Page `page` is to be written by write-back `slot`.
+    pub fn write(&mut self, slot: u32, page: u64) {
+        self.want(self.fetches + slot, page, true);
+    }
+
     /// Request `tag` is to be translated.
-    pub fn want(&mut self, tag: u32, page: u64, write: bool) {
+    fn want(&mut self, tag: u32, page: u64, write: bool) {
         self.queue.push_back((tag, page, write));
         self.stats.longest = self.stats.longest.max(self.queue.len() as u64);
     }
@@ -113,8 +96,11 @@ impl HybridMemory {
     /// Begins the next translation, if nothing is in its way.
     #[inline]
     pub(super) fn translate(&mut self, now: Time) {
-        if !self.flow.is_translating && !self.flow.queue.is_empty() && self.flow.operations.is_empty() {
-            self.flow.is_translating = true;
+        if !self.around.flow.is_translating
+            && !self.around.flow.queue.is_empty()
+            && self.around.flow.operations.is_empty()
+        {
+            self.around.flow.is_translating = true;
             self.queue.push(TRANSLATED, now + self.config.translation, Event::Translated);
         }
     }
@@ -123,9 +109,9 @@ impl HybridMemory {
     pub(super) fn handle(&mut self, now: Time, event: Event) {
         match event {
             Event::Translated => {
-                self.flow.is_translating = false;
-                let (tag, page, write) = self.flow.queue.pop_front().expect("its head was translated");
-                self.flow.stats.translated += 1;
+                self.around.flow.is_translating = false;
+                let (tag, page, write) = self.around.flow.queue.pop_front().expect("its head was translated");
+                self.around.flow.stats.translated += 1;
                 self.table_dram.accesses += 1;
                 let (address, segments) = self.place(page);
                 let request =
@@ -146,6 +132,10 @@ impl HybridMemory {
 
     /// An operation of the flash has ended: what it did is done to the contents, and its controller told.
     fn end(&mut self, now: Time, done: nand::Done) {
+        if done.kind == nand::Kind::Read && !self.nvmm.reads_table(done.id) {
+            let input = Input::Done { id: done.id, status: done.status, content: &[] };
+            return self.nvmm.handle(now, input, &mut self.flash);
+        }
         let (page, _) = self.nand.place_of(done.id);
         self.apply(page, done);
         self.tell_table(now, page, done);
@@ -181,19 +171,19 @@ impl HybridMemory {
             store.tear(page, false);
             return;
         }
-        let sequence = self.flow.sequences[id.0 as usize];
+        let sequence = self.around.flow.sequences[id.0 as usize];
         let slots = self.config.cache.write_backs();
         let unit = |logical, buffer| UnitWrite { logical, buffer, lost: false };
         match self.nvmm.content(id) {
             Content::Host { tag, segment } => {
-                let slot = tag.0 - self.flow.fetches;
-                if let Some(contents) = &self.contents {
+                let slot = tag.0 - self.around.flow.fetches;
+                if let Some(contents) = &self.around.contents {
                     contents.load(slot, store.buffer_mut(slot));
                 }
                 store.program(page, sequence, false, [unit(segment, slot)]);
             }
             Content::Buffer(buffer) => {
-                let logical = self.flow.copies[buffer as usize];
+                let logical = self.around.flow.copies[buffer as usize];
                 store.program(page, sequence, false, [unit(logical, slots + buffer)]);
             }
             Content::Own(bytes) => {
@@ -205,8 +195,27 @@ impl HybridMemory {
 
     /// Does what the page table's controller wants done: data at once, operations through the queues.
     fn perform(&mut self, now: Time) {
+        let waited = !self.around.flow.operations.is_empty();
+        if !self.flash.moves.is_empty() || !self.flash.actions.is_empty() {
+            self.act(now);
+        }
+        if waited {
+            self.dispatch(now);
+        }
+        for at in 0..self.flash.replies.len() {
+            self.reply(now, at);
+        }
+        self.flash.replies.clear();
+    }
+
+    /// Does moves and actions. Operations that find none before them go to their dies at once.
+    fn act(&mut self, now: Time) {
         loop {
             self.move_all();
+            if let [action @ Action::Read(_)] = self.flash.actions[..] {
+                self.flash.actions.clear();
+                return self.start_in_turn(now, action);
+            }
             let mut actions = std::mem::take(&mut self.flash.actions);
             let mut barriers = false;
             for action in &actions {
@@ -214,7 +223,7 @@ impl HybridMemory {
                     Action::Retire(block) => self.nand.store_mut().mark_bad(block),
                     // On flash what is programmed is durable.
                     Action::Barrier(_) => barriers = true,
-                    other => self.flow.operations.push_back(other),
+                    other => self.start_in_turn(now, other),
                 }
             }
             if barriers {
@@ -227,20 +236,15 @@ impl HybridMemory {
             }
             actions.clear();
             self.flash.actions = actions;
-            break;
+            return;
         }
-        self.dispatch(now);
-        let mut replies = std::mem::take(&mut self.flash.replies);
-        for reply in replies.drain(..) {
-            self.reply(now, reply.tag, reply.answer);
-        }
-        self.flash.replies = replies;
     }
 
     fn move_all(&mut self) {
-        let mut moves = std::mem::take(&mut self.flash.moves);
-        moves.drain(..).for_each(|movement| self.move_data(movement));
-        self.flash.moves = moves;
+        for at in 0..self.flash.moves.len() {
+            self.move_data(self.flash.moves[at]);
+        }
+        self.flash.moves.clear();
     }
 
     fn move_data(&mut self, movement: Move) {
@@ -248,13 +252,13 @@ impl HybridMemory {
         let slots = self.config.cache.write_backs();
         match movement {
             Move::FlashToHost { page, tag, .. } => {
-                if let Some(contents) = &mut self.contents {
+                if let Some(contents) = &mut self.around.contents {
                     let readable = store.readable(page, page.planes.0.trailing_zeros());
                     contents.arrive(tag.0, readable.then(|| store.unit(page, 0)));
                 }
             }
             Move::ZeroToHost { tag, .. } => {
-                if let Some(contents) = &mut self.contents {
+                if let Some(contents) = &mut self.around.contents {
                     contents.arrive(tag.0, None);
                 }
             }
@@ -262,8 +266,8 @@ impl HybridMemory {
                 let plane = page.planes.0.trailing_zeros();
                 let readable = store.readable(page, plane);
                 let logical = if readable { media::Flash::logical(store, page, plane)[0] } else { 0 };
-                self.flow.copies[buffer as usize] = logical;
-                if self.contents.is_some() {
+                self.around.flow.copies[buffer as usize] = logical;
+                if self.around.contents.is_some() {
                     // What a full memory began with reads as zeros.
                     let bytes = if readable { store.unit(page, 0).to_vec() } else { Vec::new() };
                     let to = store.buffer_mut(slots + buffer);
@@ -274,45 +278,63 @@ impl HybridMemory {
         }
     }
 
+    /// An operation goes to its die, or behind those that wait.
+    #[inline]
+    fn start_in_turn(&mut self, now: Time, action: Action) {
+        if !self.around.flow.operations.is_empty() || !self.start(now, action) {
+            self.around.flow.operations.push_back(action);
+        }
+    }
+
     /// Operations go to the dies, in order, as far as their queues have room.
     fn dispatch(&mut self, now: Time) {
-        while let Some(action) = self.flow.operations.front().copied() {
-            let die = match action {
-                Action::Read(op) => op.page.die,
-                Action::Program(op) => op.page.die,
-                Action::Erase(op) => op.block.die,
-                other => unreachable!("{other:?} is no operation"),
-            };
-            if self.nand.die_load(die) > self.config.die_queue {
-                self.flow.stats.blocked += 1;
-                return;
-            }
-            self.flow.operations.pop_front();
-            match action {
-                Action::Read(op) => self.nand.submit_read(now, op, &mut View(&mut self.queue)),
-                Action::Program(op) => {
-                    self.note_sequence(op);
-                    self.nand.submit_program(now, op, &mut View(&mut self.queue));
-                }
-                Action::Erase(op) => self.nand.submit_erase(now, op, &mut View(&mut self.queue)),
-                _ => unreachable!("found above"),
-            }
+        while let Some(action) = self.around.flow.operations.front().copied()
+            && self.start(now, action)
+        {
+            self.around.flow.operations.pop_front();
         }
+    }
+
+    /// An operation goes to its die. False if its queue has no room.
+    fn start(&mut self, now: Time, action: Action) -> bool {
+        let die = match action {
+            Action::Read(op) => op.page.die,
+            Action::Program(op) => op.page.die,
+            Action::Erase(op) => op.block.die,
+            other => unreachable!("{other:?} is no operation"),
+        };
+        if self.nand.die_load(die) > self.config.die_queue {
+            self.around.flow.stats.blocked += 1;
+            return false;
+        }
+        match action {
+            Action::Read(op) => self.nand.submit_read(now, op, &mut View(&mut self.queue)),
+            Action::Program(op) => {
+                self.note_sequence(op);
+                self.nand.submit_program(now, op, &mut View(&mut self.queue));
+            }
+            Action::Erase(op) => self.nand.submit_erase(now, op, &mut View(&mut self.queue)),
+            _ => unreachable!("found above"),
+        }
+        true
     }
 
     fn note_sequence(&mut self, op: ProgramOp) {
         let id = op.id.0 as usize;
-        if self.flow.sequences.len() <= id {
-            self.flow.sequences.resize(id + 1, 0);
+        if self.around.flow.sequences.len() <= id {
+            self.around.flow.sequences.resize(id + 1, 0);
         }
-        self.flow.sequences[id] = op.sequence;
+        self.around.flow.sequences[id] = op.sequence;
     }
 
-    fn reply(&mut self, now: Time, tag: Tag, answer: Answer) {
+    /// The page table's controller has answered.
+    fn reply(&mut self, now: Time, at: usize) {
+        let Reply { tag, answer } = &self.flash.replies[at];
+        let tag = *tag;
         if let Answer::Refused(error) = answer {
-            self.fault.get_or_insert(error);
+            self.fault.get_or_insert(error.clone());
         }
-        let fetches = self.flow.fetches;
+        let fetches = self.around.flow.fetches;
         let input = match tag.0.checked_sub(fetches) {
             None => hybrid::Input::Fetched(tag.0),
             Some(slot) if slot < self.config.cache.write_backs() => hybrid::Input::Written(slot),

@@ -5,16 +5,17 @@ mod data;
 mod energy;
 mod events;
 mod flow;
+mod outside;
 mod parts;
 mod report;
 
 use std::collections::VecDeque;
 
-use dram::{Ack, Completion, Kind, Request};
+use dram::Completion;
 use link::{LineLink, LineLinkConfig};
 use media::line::{LineKind, LineRequest};
 use nand::{Nand, PayloadKind};
-use nvmm::hybrid::{Action, Actions, Hybrid, Input, PORTS};
+use nvmm::hybrid::{Hybrid, Input, PORTS};
 use nvmm::{Address, Controller, Nvmm};
 use sim::{EventQueue, Streams, Time};
 
@@ -22,8 +23,9 @@ use super::dram::{DramConfig, Modules};
 use data::Contents;
 pub use energy::{EnergyByMemory, Wear};
 use events::{Event, View};
+use flow::Flow;
 pub use flow::FlowStats;
-use flow::{Flow, purpose_of, word_of};
+use outside::{Around, purpose_of};
 
 /// The number that the one controller of the machine has.
 const CONTROLLER: Controller = Controller(1);
@@ -79,23 +81,18 @@ pub enum HybridError {
 /// Main memory of flash, with DRAM as its cache.
 pub struct HybridMemory {
     queue: EventQueue<Event>,
-    link: LineLink,
-    /// Requests on their way to the controller, and answers on their way back, in order of arrival.
+    /// Requests on their way to the controller, in order of arrival.
     arrivals: VecDeque<(Time, LineRequest)>,
-    answers: VecDeque<(u32, Time)>,
+    /// When the first of the requests arrives; never: [`Time::MAX`].
+    arrival_at: Time,
     hybrid: Hybrid,
-    out: Actions,
-    modules: Modules,
+    around: Around,
     /// When DRAM has something to do; never: [`Time::MAX`].
     dram_at: Time,
     dram_done: Vec<Completion>,
     nvmm: Nvmm,
     flash: nvmm::Actions,
-    flow: Flow,
     nand: Nand,
-    contents: Option<Box<Contents>>,
-    /// The kind of every request under way, by its number.
-    kinds: Vec<LineKind>,
     /// The first request to the page table that was refused.
     fault: Option<nvmm::Error>,
     table_dram: energy::TableDram,
@@ -132,22 +129,25 @@ impl HybridMemory {
         };
         let mut memory = HybridMemory {
             queue: EventQueue::new(View::LANES),
-            link: LineLink::new(&config.link),
             arrivals: VecDeque::new(),
-            answers: VecDeque::new(),
+            arrival_at: Time::MAX,
             hybrid: Hybrid::new(&config.cache),
-            out: Actions::default(),
-            modules: Modules::new(&config.dram, PORTS)?,
+            around: Around {
+                now: Time::ZERO,
+                modules: Modules::new(&config.dram, PORTS)?,
+                dram_asked: false,
+                flow: Flow::new(config.cache.fetches, &config.nvmm),
+                link: LineLink::new(&config.link),
+                answers: VecDeque::new(),
+                contents: config.verify.then(|| Box::new(Contents::new(&config.cache))),
+            },
             dram_at: Time::MAX,
             dram_done: Vec::new(),
             table_dram: energy::TableDram::new(&config)?,
             programs_before: 0,
             nvmm,
             flash: nvmm::Actions::default(),
-            flow: Flow::new(config.cache.fetches, &config.nvmm),
             nand,
-            contents: config.verify.then(|| Box::new(Contents::new(&config.cache))),
-            kinds: Vec::new(),
             fault: None,
             config,
         };
@@ -159,22 +159,24 @@ impl HybridMemory {
     /// See [`super::MainMemory::submit`].
     pub fn submit(&mut self, now: Time, request: LineRequest) {
         // What is due before must not come after.
-        self.run(now);
-        let id = request.id as usize;
-        if self.kinds.len() <= id {
-            self.kinds.resize(id + 1, LineKind::Fill);
+        if self.next_step() <= now {
+            self.run(now, false);
         }
-        self.kinds[id] = request.kind;
-        let at = self.link.request(now, request.kind == LineKind::WriteBack);
+        let at = self.around.link.request(now, request.kind == LineKind::WriteBack);
         if at > now {
+            if self.arrivals.is_empty() {
+                self.arrival_at = at;
+            }
             self.arrivals.push_back((at, request));
         } else {
             self.arrive(now, request);
+            self.ask_dram();
         }
     }
 
+    #[inline(always)]
     fn arrive(&mut self, now: Time, request: LineRequest) {
-        if let Some(contents) = &mut self.contents {
+        if let Some(contents) = &mut self.around.contents {
             contents.ask(request);
         }
         self.tell(now, Input::Line(request));
@@ -182,103 +184,106 @@ impl HybridMemory {
 
     /// See [`super::MainMemory::next_event`].
     pub fn next_event(&mut self) -> Option<Time> {
-        let answer = self.answers.front().map_or(Time::MAX, |(_, at)| *at);
-        let next = answer.min(self.next_step());
+        let next = self.answer_at().min(self.next_step());
         (next != Time::MAX).then_some(next)
+    }
+
+    /// When the first of the answers comes, if ever.
+    #[inline]
+    fn answer_at(&self) -> Time {
+        self.around.answers.front().map_or(Time::MAX, |(_, at)| *at)
     }
 
     /// When something is to be done, if ever.
     #[inline]
     fn next_step(&self) -> Time {
-        let arrival = self.arrivals.front().map_or(Time::MAX, |(at, _)| *at);
         let event = self.queue.next_time().unwrap_or(Time::MAX);
-        arrival.min(self.dram_at).min(event)
+        self.arrival_at.min(self.dram_at).min(event)
     }
 
     /// See [`super::MainMemory::advance`].
     pub fn advance(&mut self, now: Time, completions: &mut Vec<(u32, Time)>) {
-        self.run(now);
-        while let Some(answer) = self.answers.front()
+        self.run(now, false);
+        self.give(now, completions);
+    }
+
+    /// See [`super::MainMemory::go_on`].
+    pub fn go_on(&mut self, until: Time, completions: &mut Vec<(u32, Time)>) {
+        self.run(until, true);
+        self.give(until.min(self.answer_at()), completions);
+    }
+
+    /// Appends the answers that come until `now`.
+    #[inline]
+    fn give(&mut self, now: Time, completions: &mut Vec<(u32, Time)>) {
+        while let Some(answer) = self.around.answers.front()
             && answer.1 <= now
         {
             completions.push(*answer);
-            self.answers.pop_front();
+            self.around.answers.pop_front();
         }
     }
 
-    /// Does all that is due until `until`: of one time requests first, then DRAM, then flash.
-    fn run(&mut self, until: Time) {
+    /// Does all that is due until `until`, or, if it `stops` there, until the first answer comes: of one time requests
+    /// first, then DRAM, then flash.
+    fn run(&mut self, until: Time, stops: bool) {
         loop {
-            let now = self.next_step();
-            if now > until || now == Time::MAX {
+            let event = self.queue.next_time().unwrap_or(Time::MAX);
+            let now = self.arrival_at.min(self.dram_at).min(event);
+            let last = if stops { until.min(self.answer_at()) } else { until };
+            if now > last || now == Time::MAX {
                 return;
             }
-            if let Some((at, request)) = self.arrivals.front().copied()
-                && at == now
-            {
-                self.arrivals.pop_front();
-                self.arrive(now, request);
+            if self.arrival_at == now {
+                // Of those that come together DRAM is asked but once.
+                while self.arrival_at == now {
+                    let (_, request) = self.arrivals.pop_front().expect("it arrives");
+                    self.arrival_at = self.arrivals.front().map_or(Time::MAX, |(at, _)| *at);
+                    self.arrive(now, request);
+                }
+                self.ask_dram();
             } else if self.dram_at == now {
                 self.advance_dram(now);
             } else {
                 let (now, event) = self.queue.pop().expect("it is due");
                 self.handle(now, event);
+                self.ask_dram();
             }
         }
     }
 
+    /// DRAM was asked for something, perhaps: it says when it is to be called next.
+    #[inline(always)]
+    fn ask_dram(&mut self) {
+        if std::mem::take(&mut self.around.dram_asked) {
+            self.dram_at = self.around.modules.memory.next_done().unwrap_or(Time::MAX);
+        }
+    }
+
+    #[inline(always)]
     fn advance_dram(&mut self, now: Time) {
-        let mut done = std::mem::take(&mut self.dram_done);
-        self.modules.memory.advance_done(now, &mut done);
-        for completion in done.drain(..) {
-            self.tell(now, Input::Dram(purpose_of(completion.id)));
+        self.around.modules.memory.advance_done(now, &mut self.dram_done);
+        for at in 0..self.dram_done.len() {
+            self.tell(now, Input::Dram(purpose_of(self.dram_done[at].id)));
         }
-        self.dram_done = done;
-        self.dram_at = self.modules.memory.next_done().unwrap_or(Time::MAX);
+        self.dram_done.clear();
+        self.around.dram_asked = true;
+        self.ask_dram();
     }
 
-    /// Tells the hybrid controller, and does what it wants done.
+    /// Tells the hybrid controller, which says what it wants done.
+    #[inline(always)]
     fn tell(&mut self, now: Time, input: Input) {
-        let mut out = std::mem::take(&mut self.out);
-        self.hybrid.handle(input, &mut out);
-        if let Some(contents) = &mut self.contents {
-            out.moves.drain(..).for_each(|movement| contents.apply(movement));
-        }
-        let mut asked = false;
-        for action in out.actions.drain(..) {
-            match action {
-                Action::Dram(request) => {
-                    asked = true;
-                    let kind = if request.write { Kind::Write } else { Kind::Read };
-                    let (address, bytes) = (request.address, request.bytes);
-                    let id = word_of(request.purpose);
-                    self.modules
-                        .memory
-                        .submit(now, Request { id, port: request.port, kind, address, bytes, ack: Ack::Accepted });
-                }
-                Action::Fetch { fetch, page } => self.flow.want(fetch, page, false),
-                Action::Write { slot, page } => self.flow.want(self.config.cache.fetches + slot, page, true),
-                Action::Answer(id) => {
-                    let kind = self.kinds[id as usize];
-                    let at = self.link.answer(now, kind == LineKind::Fill);
-                    self.answers.push_back((id, at));
-                    if let Some(contents) = &mut self.contents {
-                        contents.answer(id);
-                    }
-                }
-            }
-        }
-        self.out = out;
-        if asked {
-            self.dram_at = self.modules.memory.next_done().unwrap_or(Time::MAX);
-        }
+        self.around.now = now;
+        self.hybrid.handle(input, &mut self.around);
         self.translate(now);
     }
 
     /// Where flash page `page` of the memory is: the page of 64 KB, and its segment.
     fn place(&self, page: u64) -> (Address, u32) {
-        let segments = u64::from(self.config.nvmm.segments);
-        (Address::new(CONTROLLER, (page / segments) as u32, 0), 1 << (page % segments))
+        let segments = self.config.nvmm.segments;
+        let shift = segments.trailing_zeros();
+        (Address::new(CONTROLLER, (page >> shift) as u32, 0), 1 << (page as u32 & (segments - 1)))
     }
 
     /// Bytes that can be addressed, from 0 on.
@@ -294,8 +299,9 @@ impl HybridMemory {
 
     /// All that is changed in the cache is to be written to flash: done when [`is_clean`](Self::is_clean).
     pub fn clean(&mut self, now: Time) {
-        self.run(now);
+        self.run(now, false);
         self.tell(now, Input::Clean);
+        self.ask_dram();
     }
 
     /// See [`clean`](Self::clean).
@@ -325,12 +331,12 @@ impl HybridMemory {
 
     /// The DRAM of the cache.
     pub fn dram(&self) -> &dram::Memory {
-        &self.modules.memory
+        &self.around.modules.memory
     }
 
     /// Counters of the queues before the flash.
     pub fn flow(&self) -> FlowStats {
-        self.flow.stats()
+        self.around.flow.stats()
     }
 
     /// What it is made of.
