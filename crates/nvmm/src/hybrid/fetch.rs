@@ -3,6 +3,7 @@
 use super::directory::Victim;
 use super::evict::Phase;
 use super::lookup::{LINES, PAGES};
+use super::prefetch::Seen;
 use super::{Action, Actions, Asked, Decision, DramRequest, Hybrid, List, Move, NONE, Plant, Purpose};
 use media::line::LINE;
 
@@ -73,7 +74,10 @@ impl Hybrid {
         }
         if let Some(Victim { page: leaves, dirty, unused }) = victim {
             self.stats.evictions += 1;
-            self.stats.prefetches_unused += u64::from(unused);
+            if unused {
+                self.stats.prefetches_unused += 1;
+                self.prefetcher.unused();
+            }
             if dirty {
                 self.stats.dirty_evictions += 1;
                 if !self.planted(Plant::DirtyDropped) {
@@ -89,7 +93,7 @@ impl Hybrid {
             self.free_node(node);
         } else {
             self.wait_for(node, number, out);
-            self.prefetcher.missed(page, self.config.pages);
+            self.tell_prefetcher(page, Seen::Missed);
         }
     }
 
@@ -127,7 +131,7 @@ impl Hybrid {
         self.decide(Decision::Merged { page, write: kind == Asked::WriteBack });
         self.wait_for(node, fetch, out);
         if first {
-            self.used_prefetched(page);
+            self.tell_prefetcher(page, Seen::Coming);
         }
     }
 
