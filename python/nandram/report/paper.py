@@ -158,11 +158,14 @@ def _drawn(each: "Drawn") -> Figure:
 def _band(band: "BandTable") -> Figure:
     rows: list[dict[str, Any]] = []
     for cell in band.cells:
-        name = ", ".join(f"{axis} {value}" for axis, value in cell.place.items()) or "all"
+        # The axes are named once, by the title.
+        name = ", ".join(str(value) for value in cell.place.values()) or "all"
         rows.append({"name": name, "paper": cell.paper, "median": cell.median, "low": cell.low, "high": cell.high})
-    chart = charts.spans(rows, Axis("median and range", zero=True), "place")
+    place = ", ".join(band.cells[0].place) or band.over
+    unit = f" ({band.unit})" if band.unit else ""
+    chart = charts.spans(rows, Axis(f"median and range{unit}", zero=True, room=True), place)
     table = [(row["name"], row["paper"], row["median"], row["low"], row["high"]) for row in rows]
-    columns = ("place", "paper", "our median", "our lowest", "our highest")
+    columns = (place, "paper", "our median", "our lowest", "our highest")
     runs = f"runs of experiments/{band.paper}.toml: {band.count} by {band.over}"
     source = f"{runs}; bars from lowest to highest; crosses: the paper"
     return Figure(band.title, chart, source, columns, table, height=36 + 18 * len(rows))
