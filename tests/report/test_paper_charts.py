@@ -130,6 +130,21 @@ def test_the_page_has_the_marks(charted: Path) -> None:
     assert ranges[0]["encoding"]["y"]["scale"]["domain"][1] > 40
 
 
+def test_a_chart_of_which_quick_runs_leave_one_place_is_named_and_not_drawn(charted: Path) -> None:
+    grid = 'grid = { place = ["here"], us = [4, 8] }'
+    chart = (
+        '[charts.alone]\ntitle = "Alone"\nx = "us"\nx_title = "us"\ny_title = "us"\nours = { few = "few.read_us" }\n'
+    )
+    text = charted.read_text().replace(grid, f"{grid}\nquick = {{ us = [4] }}", 1)
+    charted.write_text(text.replace("[claims]", f"{chart}\n[claims]", 1))
+    for quick in (True, False):
+        nandram.write_report(str(charted), output="report.html", quick=quick, sensitivity=False)
+        page = Page(Path("report.html").read_text())
+        assert ("Alone" in {each["title"] for each in page.figures}) is not quick
+        told = "Not drawn, since quick runs have one place of each: Alone."
+        assert (told in Path("report.html").read_text()) is quick
+
+
 @pytest.mark.parametrize(
     ("old", "new", "told"),
     [

@@ -1,7 +1,6 @@
 """``nandram paging``: page traces through page-replacement policies."""
 
 import json
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -192,12 +191,11 @@ def show_sweep(swept: "PagingSweep") -> None:
 
 
 def _print(titles: tuple[str, ...], rows: list[list[str]], words: int) -> None:
-    from rich.console import Console
     from rich.table import Table
 
-    console = Console(file=sys.stdout, highlight=False)
-    # A table that is cut is of no use: a narrow terminal wraps it, a file does not mind.
-    console.width = max(console.width, 140)
+    from nandram.cli.console import output
+
+    console = output(140)
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
     for number, title in enumerate(titles):
         table.add_column(title, justify="left" if number < words else "right", no_wrap=True)

@@ -1,6 +1,5 @@
 """``nandram reproduce``: what papers claim, and what the simulator gives."""
 
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -71,11 +70,9 @@ def reproduce(
 
 def show(found: "Reproduction") -> None:
     """Print a table a paper, what is to be known of its rows, and the summary."""
-    from rich.console import Console
+    from nandram.cli.console import output
 
-    console = Console(file=sys.stdout, highlight=False)
-    # A table that is cut is of no use: a narrow terminal wraps it, a file does not mind.
-    console.width = max(console.width, 160)
+    console = output(160)
     for paper, title in found.titles.items():
         rows = found.of(paper)
         if rows:

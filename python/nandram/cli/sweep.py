@@ -1,6 +1,5 @@
 """``nandram sweep``: many configurations, here or on a cluster."""
 
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -67,13 +66,12 @@ def sweep(
 
 def show(found: "Sweep") -> None:
     """Print where the results are, the Pareto front and what moves the objectives."""
-    from rich.console import Console
     from rich.table import Table
 
+    from nandram.cli.console import output
     from nandram.cli.reproduce import figure
 
-    console = Console(file=sys.stdout, highlight=False)
-    console.width = max(console.width, 120)
+    console = output(120)
     console.print(f"{found.done:,} rows over {', '.join(found.axes)} in {found.folder}", markup=False, soft_wrap=True)
     if not found.objectives:
         return

@@ -56,11 +56,18 @@ def section(found: "Reproduction", paper: str, effects: "list[Effect]") -> Secti
         held = sum(row.verdict == "held" for row in cells)
         part.parts.append(_claims(paper, cells, f"Tables of the paper, cell by cell: {held} of {len(cells)} held"))
     deviations = _deviations(paper, plain)
-    drawn = [_drawn(each) for each in found.charts if each.paper == paper]
+    charted = [each for each in found.charts if each.paper == paper]
+    # Of quick runs one place may be left: a point by itself says no more than a row.
+    lone = [each for each in charted if found.quick and len({x for _, x, _ in each.points}) == 1]
+    drawn = [_drawn(each) for each in charted if each not in lone]
     bands = [_band(each) for each in found.bands if each.paper == paper]
     figures = [*([deviations] if deviations else []), *drawn, *bands]
     if figures:
         part.parts += [Heading("Figures, drawn anew from our runs"), "Crosses are what the paper states.", *figures]
+    if lone:
+        part.parts.append(
+            f"Not drawn, since quick runs have one place of each: {'; '.join(each.title for each in lone)}."
+        )
     tornados = _tornados(effects)
     if tornados:
         part.parts += [

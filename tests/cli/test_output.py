@@ -1,0 +1,48 @@
+"""The standard output that is closed early, full, or shown no command."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from conftest import TINY
+
+NANDRAM = f"{sys.executable} -m nandram"
+
+
+def shell(command: str, folder: Path) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        ["bash", "-o", "pipefail", "-c", command], cwd=folder, capture_output=True, text=True, check=False
+    )
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    (tmp_path / "job.fio").write_text("[job]\nrw=randread\nbs=4k\nnumber_ios=10\n")
+    return tmp_path
+
+
+COMMANDS = [f"run {TINY} job.fio", "schema", f"check {TINY}", f"compare {TINY} nvme-client-tlc", "--help"]
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_who_closes_it_has_enough(folder: Path, command: str) -> None:
+    """rich and typer would make a failure of it."""
+    found = shell(f"{NANDRAM} {command} | true", folder)
+    assert (found.returncode, found.stderr) == (0, "")
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no /dev/full")
+@pytest.mark.parametrize("command", COMMANDS)
+def test_a_full_disk_is_told_in_one_line(folder: Path, command: str) -> None:
+    found = shell(f"{NANDRAM} {command} > /dev/full", folder)
+    assert found.stderr == "error: the output cannot be written: No space left on device\n"
+    assert found.returncode == 2
+
+
+@pytest.mark.parametrize("command", ["", "capture", "memory"])
+def test_without_a_command_the_help_is_shown(folder: Path, command: str) -> None:
+    found = shell(f"{NANDRAM} {command}", folder)
+    assert found.stderr.startswith(f"Usage: nandram {command}".strip())
+    assert (found.returncode, found.stdout) == (2, "")
