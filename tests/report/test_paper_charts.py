@@ -9,32 +9,25 @@ import nandram
 from nandram.papers.charts import Drawn
 from report.pages import Page, values
 
+RUN = """
+[runs.NAME]
+system = "drive.toml"
+set = { title = "of {place}", "flash.read" = "{10 * us}us" }
+grid = { place = ["PLACE"], us = [4, 8] }
+precondition = "fill"
+job = '''
+[NAME]
+rw=randread
+bs=4k
+number_ios=50
+iodepth=DEPTH
+'''
+"""
+RUNS = "".join(
+    RUN.replace("NAME", name).replace("PLACE", place).replace("DEPTH", depth)
+    for name, place, depth in (("few", "here", "1"), ("many", "there", "4"))
+)
 CHARTS = """
-[runs.few]
-system = "drive.toml"
-set = { title = "of {place}", "flash.read" = "{10 * us}us" }
-grid = { place = ["here"], us = [4, 8] }
-precondition = "fill"
-job = '''
-[few]
-rw=randread
-bs=4k
-number_ios=50
-'''
-
-[runs.many]
-system = "drive.toml"
-set = { title = "of {place}", "flash.read" = "{10 * us}us" }
-grid = { place = ["there"], us = [4, 8] }
-precondition = "fill"
-job = '''
-[many]
-rw=randread
-bs=4k
-number_ios=50
-iodepth=4
-'''
-
 [charts.crossing]
 title = "What passes what"
 x = "depth"
@@ -71,7 +64,7 @@ stated = { "tiny.gain.range" = { x = 8, factor = 10 }, "tiny.gain" = 8 }
 @pytest.fixture
 def charted(tiny: Path) -> Path:
     """Return an experiment with charts."""
-    tiny.write_text(tiny.read_text().replace("\n[claims]\n", CHARTS, 1))
+    tiny.write_text(tiny.read_text().replace("\n[claims]\n", RUNS + CHARTS, 1))
     return tiny
 
 

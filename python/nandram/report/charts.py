@@ -75,18 +75,18 @@ def shown(chart: Any) -> Any:
 def styles(series: list[str], *, pointed: bool) -> dict[str, Any]:
     """Return the channels that tell series apart, each of which joins the one legend.
 
-    `pointed`: the lines have points, whose shapes are in the legend instead of the dashes.
+    `pointed`: the lines have points, which the legend shows instead of the dashes.
     """
 
     def scale(kinds: list[Any]) -> alt.Scale:
         return alt.Scale(domain=series, range=[kinds[index % len(kinds)] for index in range(len(series))])
 
     # The dashes of a line are not those of a point's edge.
-    plain: dict[str, Any] = {"symbolDash": [1, 0], "symbolStrokeWidth": 0} if pointed else {}
-    legend = alt.Legend(title=None, **plain) if len(series) > 1 else None
+    legend = alt.Legend(title=None, symbolStrokeWidth=0 if pointed else 2) if len(series) > 1 else None
     return {
         "color": alt.Color("series:N", scale=scale(COLOURS), legend=legend),
-        "strokeDash": alt.StrokeDash("series:N", scale=scale(DASHES), legend=None if pointed else legend),
+        "strokeDash": alt.StrokeDash("series:N", scale=scale(DASHES), legend=legend),
+        "shape": alt.Shape("series:N", scale=scale(SHAPES), legend=legend),
     }
 
 
@@ -148,17 +148,13 @@ def lines(
     layers: list[Any] = []
     pointed = x.scale == "names" or len(rows) <= 100
     channels = styles(series, pointed=pointed)
+    shape, colour = channels.pop("shape"), channels["color"]
     if x.scale != "names":
         line = base.mark_line(interpolate="step-after" if steps else "linear").encode(**place, **channels)
         zoom = alt.selection_interval(name="zoom", bind="scales", encodings=["x", "y"])
         layers.append(line.add_params(zoom))
     if pointed:
-        legend = alt.Legend(title=None) if len(series) > 1 else None
-        shapes = [SHAPES[index % len(SHAPES)] for index in range(len(series))]
-        shape = alt.Shape("series:N", scale=alt.Scale(domain=series, range=shapes), legend=legend)
-        layers.append(
-            base.mark_point(size=60, filled=True, opacity=1).encode(**place, color=channels["color"], shape=shape)
-        )
+        layers.append(base.mark_point(size=60, filled=True, opacity=1).encode(**place, color=colour, shape=shape))
     if marks is not None:
         layers += marks.layers(x, y)
     return alt.layer(*layers).add_params(hidden())
