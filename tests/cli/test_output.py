@@ -1,5 +1,6 @@
 """The standard output that is closed early, full, or shown no command."""
 
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -46,3 +47,16 @@ def test_without_a_command_the_help_is_shown(folder: Path, command: str) -> None
     found = shell(f"{NANDRAM} {command}", folder)
     assert found.stderr.startswith(f"Usage: nandram {command}".strip())
     assert (found.returncode, found.stdout) == (2, "")
+
+
+@pytest.mark.parametrize("command", [f"run {TINY} long.fio", f"compare {TINY} {TINY} long.fio --jobs 1"])
+def test_an_interruption_is_one_line(folder: Path, command: str) -> None:
+    (folder / "long.fio").write_text("[job]\nrw=randread\nbs=4k\ntime_based\nruntime=100000\nnorandommap\n")
+    process = subprocess.Popen(
+        [*NANDRAM.split(), *command.split()], cwd=folder, stderr=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    )
+    with pytest.raises(subprocess.TimeoutExpired):
+        process.wait(4)
+    process.send_signal(signal.SIGINT)
+    out, err = process.communicate(timeout=60)
+    assert (process.returncode, out, err.strip()) == (130, "", "interrupted")

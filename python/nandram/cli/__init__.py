@@ -7,6 +7,7 @@ import typer
 from typer.exceptions import TyperException
 
 from nandram.cli import capture, compare, memory, paging, probe, report, reproduce, run, sweep, systems
+from nandram.cli.interrupt import interruptible
 from nandram.errors import UserError
 
 app = typer.Typer(
@@ -18,15 +19,15 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-app.command()(run.run)
-app.command()(reproduce.reproduce)
-app.command()(report.report)
-app.command()(sweep.sweep)
-app.command()(compare.compare)
-app.command()(probe.probe)
-app.command()(paging.paging)
-app.command()(systems.check)
-app.command()(systems.schema)
+app.command()(interruptible(run.run))
+app.command()(interruptible(reproduce.reproduce))
+app.command()(interruptible(report.report))
+app.command()(interruptible(sweep.sweep))
+app.command()(interruptible(compare.compare))
+app.command()(interruptible(probe.probe))
+app.command()(interruptible(paging.paging))
+app.command()(interruptible(systems.check))
+app.command()(interruptible(systems.schema))
 app.command("systems")(systems.list_systems)
 app.add_typer(capture.app, name="capture")
 app.add_typer(memory.app, name="memory")

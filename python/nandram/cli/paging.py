@@ -80,34 +80,30 @@ def paging(
     of = System(system, tuple(split_changes(changes)))
     first = None if requests is None else whole_number("--requests", requests)
     sizes = [size.strip() for size in sram.split(",")]
-    try:
-        with counted_progress("traces") as report:
-            if window is not None:
-                swept = paging_sweep(
-                    *traces,
-                    windows=window,
-                    thresholds=threshold or "0..100%",
-                    sram=sizes,
-                    system=of,
-                    reading=reading,
-                    requests=first,
-                    report=report,
-                )
-            else:
-                rounds = BOUND_ROUNDS if bound is None else whole_number("--bound", bound)
-                found = compare(
-                    *traces,
-                    policies=POLICIES if policy is None else split_policies(policy),
-                    sram=sizes,
-                    system=of,
-                    reading=reading,
-                    requests=first,
-                    bound_rounds=rounds,
-                    report=report,
-                )
-    except KeyboardInterrupt:
-        # Told in one line by `main`.
-        raise typer.Abort from None
+    with counted_progress("traces") as report:
+        if window is not None:
+            swept = paging_sweep(
+                *traces,
+                windows=window,
+                thresholds=threshold or "0..100%",
+                sram=sizes,
+                system=of,
+                reading=reading,
+                requests=first,
+                report=report,
+            )
+        else:
+            rounds = BOUND_ROUNDS if bound is None else whole_number("--bound", bound)
+            found = compare(
+                *traces,
+                policies=POLICIES if policy is None else split_policies(policy),
+                sram=sizes,
+                system=of,
+                reading=reading,
+                requests=first,
+                bound_rounds=rounds,
+                report=report,
+            )
     if window is not None:
         rows: list[dict[str, Any]] = sweep_summary(swept)
         print(json.dumps(rows, indent=2)) if as_json else show_sweep(swept)

@@ -46,20 +46,16 @@ def reproduce(
     from nandram.cli.progress import counted_progress
     from nandram.papers import reproduce as evaluate
 
-    try:
-        with counted_progress("runs") as report:
-            found = evaluate(
-                *(papers or []),
-                quick=quick,
-                claims=claims,
-                jobs=None if jobs is None else whole_number("--jobs", jobs),
-                cache="default" if cache is None else None if cache == "none" else cache,
-                output=output,
-                report=report,
-            )
-    except KeyboardInterrupt:
-        # Told in one line by `main`.
-        raise typer.Abort from None
+    with counted_progress("runs") as report:
+        found = evaluate(
+            *(papers or []),
+            quick=quick,
+            claims=claims,
+            jobs=None if jobs is None else whole_number("--jobs", jobs),
+            cache="default" if cache is None else None if cache == "none" else cache,
+            output=output,
+            report=report,
+        )
     if as_json:
         print(found.json, end="")
     else:

@@ -69,25 +69,21 @@ def run(
 
     if timeline and output is None:
         raise UserError("--timeline: has nowhere to be written: give a folder with -o")
-    try:
-        with run_progress() as progress:
-            result = simulate(
-                System(system, tuple(split_changes(changes))),
-                workload,
-                seed=whole_number("--seed", seed),
-                payload=payload,
-                timeline=timeline,
-                output=output,
-                replay=replay,
-                wrap=wrap,
-                precondition=precondition,
-                warm_up=warm_up,
-                cache="default" if cache is None else None if cache == "none" else cache,
-                progress=progress,
-            )
-    except KeyboardInterrupt:
-        # Told in one line by `main`.
-        raise typer.Abort from None
+    with run_progress() as progress:
+        result = simulate(
+            System(system, tuple(split_changes(changes))),
+            workload,
+            seed=whole_number("--seed", seed),
+            payload=payload,
+            timeline=timeline,
+            output=output,
+            replay=replay,
+            wrap=wrap,
+            precondition=precondition,
+            warm_up=warm_up,
+            cache="default" if cache is None else None if cache == "none" else cache,
+            progress=progress,
+        )
     show(result)
 
 

@@ -47,20 +47,16 @@ def sweep(
     from nandram.cli.progress import counted_progress
     from nandram.sweeping import sweep as make
 
-    try:
-        with counted_progress("runs", rate=True) as told:
-            found = make(
-                file,
-                output or file.with_suffix(""),
-                jobs=None if jobs is None else whole_number("--jobs", jobs),
-                dask=dask,
-                workers=None if workers is None else whole_number("--workers", workers),
-                cache="default" if cache is None else None if cache == "none" else cache,
-                report=told,
-            )
-    except KeyboardInterrupt:
-        # Told in one line by `main`; what was made is kept.
-        raise typer.Abort from None
+    with counted_progress("runs", rate=True) as told:
+        found = make(
+            file,
+            output or file.with_suffix(""),
+            jobs=None if jobs is None else whole_number("--jobs", jobs),
+            dask=dask,
+            workers=None if workers is None else whole_number("--workers", workers),
+            cache="default" if cache is None else None if cache == "none" else cache,
+            report=told,
+        )
     show(found)
 
 
