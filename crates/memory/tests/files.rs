@@ -5,7 +5,7 @@ mod support;
 use std::fs::{self, File, OpenOptions};
 use std::io::{BufRead, BufReader};
 use std::os::unix::fs::FileExt;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Command, Stdio};
 
 use memory::{Disk, Error, Memory, Options, Permissions, Token, shape_of};
