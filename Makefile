@@ -58,7 +58,7 @@ loom:
 VALGRIND := --config 'target."cfg(unix)".runner = ["valgrind", "--quiet", "--error-exitcode=9"]'
 
 # Installs what the remaining tests need (as root, on Debian), and runs them.
-test-system: build loom
+test-system: build wheel loom
 	apt-get update -qq
 	apt-get install -y -qq strace valgrind qemu-user gcc gcc-arm-linux-gnueabi libc6-dev e2fsprogs mount util-linux \
 		chromium chromium-driver

@@ -143,24 +143,6 @@ def test_misuses_are_told_in_these_words(path: Path) -> None:
     assert str(closed.value) == f"{path}: the memory is closed"
 
 
-def test_a_child_process_is_told_to_open_it_itself(path: Path) -> None:
-    with made(path) as memory:
-        at = memory.alloc(1)
-        reader, writer = os.pipe()
-        child = os.fork()
-        if child == 0:
-            try:
-                memory.read(at, 1)
-            except UserError as error:
-                os.write(writer, str(error).encode())
-            os._exit(0)
-        os.waitpid(child, 0)
-        words = os.read(reader, 1000).decode()
-        assert words == (
-            f"{path}: the memory was opened by process {os.getpid()}, and is not this one's: open it after the fork"
-        )
-
-
 def test_a_child_process_does_not_keep_the_lock(path: Path) -> None:
     reader, writer = os.pipe()
     memory = made(path)

@@ -45,3 +45,12 @@ __all__ = [
     "systems",
     "write_report",
 ]
+
+
+def __getattr__(name: str) -> str:
+    """Return ``__version__``, which takes too long to find for every import."""
+    if name == "__version__":
+        from importlib.metadata import version
+
+        return version("nandram")
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

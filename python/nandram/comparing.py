@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from nandram.errors import UserError
+from nandram.options import at_a_time, at_least_one
 
 if TYPE_CHECKING:
     import polars as pl
@@ -109,8 +110,7 @@ def compare(
             raise UserError(
                 f"compare: found the result {first.name if first.results else second.name}, expected systems"
             )
-        if seeds < 1:
-            raise UserError(f"seeds: found {seeds}, expected a whole number from 1")
+        at_least_one("seeds", seeds)
         results = _run((first, second), workload, seeds, jobs, options)
     found: list[Difference] = []
     if results[0] and results[1]:
@@ -138,7 +138,8 @@ def _side(what: "str | os.PathLike[str] | System | Result") -> _Side:
     if isinstance(what, Result):
         name = str(what.output) if what.output is not None else what.title
         return _Side(name, _values(what.manifest["settings"]), [what], None)
-    assert isinstance(what, System)
+    if not isinstance(what, System):
+        raise UserError(f"compare: found {what!r}, expected a folder of results, a result, or a system")
     from nandram import _core
 
     settings = json.loads(_core.settings(what.source, list(what.changes)))
@@ -169,7 +170,7 @@ def _run(
         assert system is not None
         return run(system, workload, seed=seed, progress=lambda *_: not stop.is_set(), **options)
 
-    with ThreadPoolExecutor(jobs or os.cpu_count() or 1) as pool:
+    with ThreadPoolExecutor(at_a_time(jobs)) as pool:
         try:
             made = [[pool.submit(one, side.system, seed) for seed in range(1, seeds + 1)] for side in sides]
             return [[each.result() for each in side] for side in made]

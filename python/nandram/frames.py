@@ -7,6 +7,7 @@ from typing import Any
 import polars as pl
 
 from nandram.errors import UserError
+from nandram.options import one_of
 from nandram.result import DIRECTIONS
 
 
@@ -42,13 +43,19 @@ def cumulative(frame: pl.DataFrame) -> pl.DataFrame:
     )
 
 
+def _check_percent(percent: object) -> None:
+    if not isinstance(percent, int | float) or not 0 <= percent <= 100:
+        raise UserError(f"percent: found {percent!r}, expected a number from 0 to 100")
+
+
 def percentile(frame: pl.DataFrame, percent: float, direction: str | None) -> float:
     """Return the latency, in ns, that `percent` of the requests kept, over all jobs; NaN if there were none.
 
     Raises `UserError`.
     """
-    if not 0 <= percent <= 100:
-        raise UserError(f"percent: found {percent!r}, expected a number from 0 to 100")
+    _check_percent(percent)
+    if direction is not None:
+        one_of("direction", direction, DIRECTIONS)
     if direction is None:
         frame = frame.filter(pl.col("direction") != "sync")
     else:

@@ -4,23 +4,25 @@ import contextlib
 import os
 from collections.abc import Iterator
 from pathlib import Path
-from types import TracebackType
-from typing import TYPE_CHECKING, Any, Self, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from nandram.errors import UserError
+from nandram.memory_calls import Opened, bytes_of, check_sizes, count
+from nandram.options import text_of
 
 if TYPE_CHECKING:
     from numpy.typing import DTypeLike, NDArray
     from typing_extensions import Buffer
 
-    Data = Buffer | NDArray[Any]
+    from nandram._core import MemoryFile
+    from nandram.memory_calls import Data
 
 
 SEGMENT_BYTES = 4096
 """What is read and written at a time."""
 
 
-class Memory:
+class Memory(Opened):
     """Memory in a file: pages of 64 KiB that are allocated, read, written, synced and rolled back, and arrays on them.
 
     What is written counts from `sync` on: after a crash, and after `close`, the memory opens as the last completed
@@ -28,6 +30,8 @@ class Memory:
     other. All calls raise `nandram.UserError` for what the caller did wrong, and `nandram.StorageError` if the file
     cannot be read or written.
     """
+
+    _file: "MemoryFile"
 
     def __init__(
         self,
@@ -49,6 +53,7 @@ class Memory:
         except ImportError as error:
             raise UserError("Memory needs Linux") from error
 
+        check_sizes(capacity=capacity, dram=dram, space=space)
         name = os.fspath(path)
         make = not Path(name).exists() or (capacity is not None and _is_empty_drive(name))
         if make and capacity is None:
@@ -58,17 +63,12 @@ class Memory:
         self._file = MemoryFile.open(name, make, capacity, dram, space, tokens)
         self.path = name
 
-    @property
-    def capacity(self) -> int:
-        """Bytes that can be allocated."""
-        return self._file.capacity()
-
     def alloc(self, size: int, *, name: str | None = None, temporary: bool = False) -> int:
         """Return the address of `size` zeros: whole pages in a row, by a name if one is given.
 
         Temporary ones are gone when the memory is opened again.
         """
-        address = self._file.alloc(_count("size", size), temporary)
+        address = self._file.alloc(count("size", size), temporary)
         if name is not None:
             try:
                 self._file.name(name, address, size)
@@ -149,41 +149,25 @@ class Memory:
 
     def name(self, name: str, address: int, size: int) -> None:
         """Give an area a name, by which it is found when the memory is opened again."""
-        self._file.name(name, _count("address", address), _count("size", size))
-
-    def find(self, name: str) -> tuple[int, int]:
-        """Return address and size of the area of that name."""
-        return self._file.find(name)
-
-    def names(self) -> dict[str, tuple[int, int]]:
-        """Return the names of areas: address and size of each."""
-        return {name: (address, size) for address, size, name in self._file.names()}
+        self._file.name(text_of("name", name), count("address", address), count("size", size))
 
     def delete(self, address: int, size: int) -> None:
         """Delete the pages of a range, and names of areas in them. States that tokens stand for still have them."""
-        self._file.delete(_count("address", address), _count("size", size))
+        self._file.delete(count("address", address), count("size", size))
 
     def setperms(
         self, address: int, size: int, *, read: bool = True, write: bool = True, permanent: bool = True
     ) -> None:
         """Set what may be done with the pages of a range, and whether they stay."""
-        self._file.set_permissions(_count("address", address), _count("size", size), (read, write, permanent))
-
-    def read(self, address: int, size: int) -> bytes:
-        """Return `size` bytes from `address` on."""
-        return self._file.read(_count("address", address), _count("size", size))
-
-    def read_into(self, address: int, buffer: "Data") -> None:
-        """Read as many bytes as a buffer has into it: a bytearray, or an array that is contiguous."""
-        self._file.read_into(_count("address", address), _bytes_of(buffer))
+        self._file.set_permissions(count("address", address), count("size", size), (read, write, permanent))
 
     def write(self, address: int, data: "Data") -> None:
         """Write bytes, or an array that is contiguous, to `address` on."""
-        self._file.write(_count("address", address), _bytes_of(data))
+        self._file.write(count("address", address), bytes_of(data))
 
     def sync(self, name: str | None = None) -> int:
         """Make all that was written durable; return a token to come back to it, which may have a name."""
-        return self._file.sync(name)
+        return self._file.sync(None if name is None else text_of("name", name))
 
     def rollback(self, token: int | str) -> None:
         """Go back to what a token, or the name of one, stands for. What is newer is forgotten, tokens too."""
@@ -193,12 +177,8 @@ class Memory:
         """Forget a token: what only it needs is room again."""
         self._file.drop_token(self._token(token))
 
-    def tokens(self) -> dict[int, str | None]:
-        """Return the tokens that are live, oldest first, and their names."""
-        return dict(self._file.tokens())
-
     def _token(self, token: int | str) -> int:
-        return self._file.token(token) if isinstance(token, str) else _count("token", token)
+        return self._file.token(token) if isinstance(token, str) else count("token", token)
 
     @contextlib.contextmanager
     def transaction(self) -> Iterator[int]:
@@ -255,44 +235,8 @@ class Memory:
             lines += [f"# TYPE {metric} {'gauge' if gauge else 'counter'}", f'{metric}{{path="{label}"}} {value}']
         return "\n".join(lines) + "\n"
 
-    def close(self) -> None:
-        """Close it. What was not synced is given up. Closing twice does nothing."""
-        self._file.close()
-
-    def __enter__(self) -> Self:
-        """Return itself; it is closed at the end."""
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        """Close it."""
-        self.close()
-
     def __repr__(self) -> str:
         return f"<Memory in {self.path}>"
-
-
-def _count(what: str, value: int) -> int:
-    """That a number is one of bytes."""
-    if isinstance(value, bool) or not hasattr(value, "__index__"):
-        raise UserError(f"{what} is {value!r}, expected a whole number")
-    number = value.__index__()
-    if not 0 <= number < 2**64:
-        raise UserError(f"{what} is {number}, expected 0 to 2^64 - 1")
-    return number
-
-
-def _bytes_of(data: "Data") -> memoryview:
-    """The bytes of a buffer, none of them copied."""
-    try:
-        # An array is a buffer, though before Python 3.12 its type does not say so.
-        view = memoryview(cast("Buffer", data))
-    except TypeError as error:
-        raise UserError(f"found a {type(data).__name__}, expected bytes or an array") from error
-    if not view.c_contiguous:
-        raise UserError(f"the array of shape {view.shape} is not contiguous: copy it first")
-    return view.cast("B") if view.nbytes else memoryview(b"")
 
 
 def _is_empty_drive(path: str) -> bool:

@@ -1,22 +1,23 @@
 """A reader beside the writer of a memory on a file, which exports and backs up what the last sync left."""
 
 import os
-from types import TracebackType
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING
 
 from nandram.errors import UserError
-from nandram.memory import _bytes_of, _count
+from nandram.memory_calls import Opened, check_sizes, count
 
 if TYPE_CHECKING:
-    from nandram.memory import Data
+    from nandram._core import MemoryReading
 
 
-class MemoryReader:
+class MemoryReader(Opened):
     """A memory on a file as its last sync left it, to be read, whether or not somebody writes to it meanwhile.
 
     What the writer does shows at the next `refresh`. The writer keeps what is read as long as it has other room; has it
     none, reading raises `nandram.StorageError`, and `refresh` goes on from the newest sync. Threads may share a reader.
     """
+
+    _file: "MemoryReading"
 
     def __init__(self, path: str | os.PathLike[str], dram: str | None = None) -> None:
         """Open the memory in `path`; `dram`: of the cache, ``"256MiB"`` unless given."""
@@ -25,37 +26,13 @@ class MemoryReader:
         except ImportError as error:
             raise UserError("MemoryReader needs Linux") from error
 
+        check_sizes(dram=dram)
         self.path = os.fspath(path)
         self._file = MemoryReading.open(self.path, dram)
 
-    @property
-    def capacity(self) -> int:
-        """Bytes that can be allocated."""
-        return self._file.capacity()
-
-    def read(self, address: int, size: int) -> bytes:
-        """Return `size` bytes from `address` on."""
-        return self._file.read(_count("address", address), _count("size", size))
-
-    def read_into(self, address: int, buffer: "Data") -> None:
-        """Read as many bytes as a buffer has into it: a bytearray, or an array that is contiguous."""
-        self._file.read_into(_count("address", address), _bytes_of(buffer))
-
-    def find(self, name: str) -> tuple[int, int]:
-        """Return address and size of the area of that name."""
-        return self._file.find(name)
-
-    def names(self) -> dict[str, tuple[int, int]]:
-        """Return the names of areas: address and size of each."""
-        return {name: (address, size) for address, size, name in self._file.names()}
-
-    def tokens(self) -> dict[int, str | None]:
-        """Return the tokens that were live, oldest first, and their names."""
-        return dict(self._file.tokens())
-
     def go_to(self, token: int | str) -> None:
         """Read from now on what a token, or the name of one, stands for. The memory itself is not changed."""
-        self._file.go_to(self._file.token(token) if isinstance(token, str) else _count("token", token))
+        self._file.go_to(self._file.token(token) if isinstance(token, str) else count("token", token))
 
     def refresh(self) -> None:
         """Read from now on what the newest sync left."""
@@ -68,20 +45,6 @@ class MemoryReader:
     def export(self, to: str | os.PathLike[str], name: str | None = None) -> int:
         """Write the bytes of the area `name` to a new file, or of all pages, each at its address; return how many."""
         return self._file.export(os.fspath(to), name)
-
-    def close(self) -> None:
-        """Close it. Closing twice does nothing."""
-        self._file.close()
-
-    def __enter__(self) -> Self:
-        """Return itself; it is closed at the end."""
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        """Close it."""
-        self.close()
 
     def __repr__(self) -> str:
         """Name its file."""

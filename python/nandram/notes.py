@@ -4,9 +4,12 @@ from typing import Any
 
 from nandram.units import count, days, duration
 
+_SERVED = ("host_reads", "read_hits", "host_units")
+"""Counts of the translation layer: reads of flash and hits of a cache, units that the host wrote."""
 
-def of(inside: dict[str, Any]) -> list[str]:
-    """Return a line for each, from the ``nandram`` part of a summary."""
+
+def of(inside: dict[str, Any], *, reads: bool) -> list[str]:
+    """Return a line for each, from the ``nandram`` part of a summary; `reads`: whether the host read anything."""
     lines = [f"{duration(inside['simulated_s'] * 1e9)} simulated"]
     prepared = inside["preparation"]
     if prepared["kind"] != "none":
@@ -27,6 +30,8 @@ def of(inside: dict[str, Any]) -> list[str]:
         drive = f", of the drive's flash {inside['drive']['energy_j']:.4g} J" if "drive" in inside else ""
         lines.append(f"energy of main memory: {inside['energy_j']['total']:.4g} J{drive}")
     else:
+        if reads and prepared["kind"] == "none" and not any(inside["ftl"][key] for key in _SERVED):
+            lines.append("the drive was empty: reads found nothing written, and touched no flash (precondition: fill)")
         lines += _flash(inside["ftl"])
         lines.append(f"energy of the flash: {inside['energy_j']['total']:.4g} J")
     payload = inside.get("payload")

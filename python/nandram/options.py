@@ -89,8 +89,8 @@ def _check_seed(seed: object) -> None:
 def _check_texts(options: Mapping[str, object]) -> None:
     """What Python's callers may have given that is no text."""
     for name, value in options.items():
-        if not isinstance(value, str) and (value is not None or name == "payload"):
-            raise UserError(f"{name}: found {value!r}, expected a text")
+        if value is not None or name == "payload":
+            text_of(name, value)
 
 
 def _set_replay(options: RunOptions, text: str) -> None:
@@ -114,6 +114,27 @@ def _set_replay(options: RunOptions, text: str) -> None:
     else:
         forms = "open, closed:DEPTH or scaled:FACTOR"
         raise UserError(f"replay: found `{text}`, expected {forms}{nearest(kind, ('open', 'closed', 'scaled'))}")
+
+
+def text_of(name: str, value: object) -> str:
+    """Return `value`, a text. Raises `UserError`."""
+    if not isinstance(value, str):
+        raise UserError(f"{name}: found {value!r}, expected a text")
+    return value
+
+
+def at_least_one(name: str, value: object) -> int:
+    """Return `value`, a whole number from 1. Raises `UserError`."""
+    if not isinstance(value, int) or isinstance(value, bool) or value < 1:
+        raise UserError(f"{name}: found {value!r}, expected a whole number from 1")
+    return value
+
+
+def at_a_time(jobs: object) -> int:
+    """Return how many runs are made at a time: `jobs`, or as many as this process may use processors."""
+    if jobs is not None:
+        return at_least_one("jobs", jobs)
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def one_of(name: str, value: str, known: tuple[str, ...]) -> str:
@@ -143,6 +164,9 @@ def _check_changes(changes: object) -> None:
 
 
 def _toml(value: object) -> str:
+    item = getattr(value, "item", None)
+    if callable(item) and getattr(value, "ndim", None) == 0:
+        value = item()  # a number of NumPy's
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, str):

@@ -30,6 +30,8 @@ _UNITS = {"_ns": "ns", "_s": "s", "bytes": "B", "_busy": "fraction of the run", 
 
 def check(folder: Path) -> None:
     """Make the folder, so that a mistake is told before a long run. Raises `UserError`."""
+    if folder.exists() and not folder.is_dir():
+        raise UserError(f"{folder}: found a file, expected a folder to write to")
     try:
         folder.mkdir(parents=True, exist_ok=True)
         probe = folder / ".nandram"

@@ -132,7 +132,7 @@ class Result:
         """What there is to know about these numbers, such as how much of the start was cut off as warm-up."""
         from nandram import notes
 
-        return notes.of(self.inside)
+        return notes.of(self.inside, reads=any(each.direction == "read" for each in self.traffic))
 
     @property
     def title(self) -> str:

@@ -9,32 +9,25 @@ import nandram
 from nandram.papers.charts import Drawn
 from report.pages import Page, values
 
+RUN = """
+[runs.NAME]
+system = "drive.toml"
+set = { title = "of {place}", "flash.read" = "{10 * us}us" }
+grid = { place = ["PLACE"], us = [4, 8] }
+precondition = "fill"
+job = '''
+[NAME]
+rw=randread
+bs=4k
+number_ios=50
+iodepth=DEPTH
+'''
+"""
+RUNS = "".join(
+    RUN.replace("NAME", name).replace("PLACE", place).replace("DEPTH", depth)
+    for name, place, depth in (("few", "here", "1"), ("many", "there", "4"))
+)
 CHARTS = """
-[runs.few]
-system = "drive.toml"
-set = { title = "of {place}", "flash.read" = "{10 * us}us" }
-grid = { place = ["here"], us = [4, 8] }
-precondition = "fill"
-job = '''
-[few]
-rw=randread
-bs=4k
-number_ios=50
-'''
-
-[runs.many]
-system = "drive.toml"
-set = { title = "of {place}", "flash.read" = "{10 * us}us" }
-grid = { place = ["there"], us = [4, 8] }
-precondition = "fill"
-job = '''
-[many]
-rw=randread
-bs=4k
-number_ios=50
-iodepth=4
-'''
-
 [charts.crossing]
 title = "What passes what"
 x = "depth"
@@ -71,7 +64,7 @@ stated = { "tiny.gain.range" = { x = 8, factor = 10 }, "tiny.gain" = 8 }
 @pytest.fixture
 def charted(tiny: Path) -> Path:
     """Return an experiment with charts."""
-    tiny.write_text(tiny.read_text().replace("\n[claims]\n", CHARTS, 1))
+    tiny.write_text(tiny.read_text().replace("\n[claims]\n", RUNS + CHARTS, 1))
     return tiny
 
 
@@ -128,6 +121,21 @@ def test_the_page_has_the_marks(charted: Path) -> None:
     ranges = figures["A range, and another unit"]["spec"]["layer"]
     # What is stated at the top is not cut.
     assert ranges[0]["encoding"]["y"]["scale"]["domain"][1] > 40
+
+
+def test_a_chart_of_which_quick_runs_leave_one_place_is_named_and_not_drawn(charted: Path) -> None:
+    grid = 'grid = { place = ["here"], us = [4, 8] }'
+    chart = (
+        '[charts.alone]\ntitle = "Alone"\nx = "us"\nx_title = "us"\ny_title = "us"\nours = { few = "few.read_us" }\n'
+    )
+    text = charted.read_text().replace(grid, f"{grid}\nquick = {{ us = [4] }}", 1)
+    charted.write_text(text.replace("[claims]", f"{chart}\n[claims]", 1))
+    for quick in (True, False):
+        nandram.write_report(str(charted), output="report.html", quick=quick, sensitivity=False)
+        page = Page(Path("report.html").read_text())
+        assert ("Alone" in {each["title"] for each in page.figures}) is not quick
+        told = "Not drawn, since quick runs have one place of each: Alone."
+        assert (told in Path("report.html").read_text()) is quick
 
 
 @pytest.mark.parametrize(

@@ -1,12 +1,15 @@
 """Reports: one file, no network, every chart with title, axes and source."""
 
 from pathlib import Path
+from typing import Any, cast
 
 import pytest
 
 import nandram
+from conftest import TINY
 from nandram.papers import library
 from nandram.papers.sensitivity import sensitivity
+from nandram.report import run_page
 from nandram.report.drawing import draw
 from nandram.report.page import Figure, Section, Table, render
 from report.pages import Page, axes, values
@@ -142,6 +145,66 @@ def test_a_chart_s_data_cannot_end_its_script() -> None:
     figure = Figure("a", chart, "b", ("x",), [(1.0,)])
     [found] = Page(render("a", "b", [Section("c", "c", parts=[figure])])).figures
     assert values(found["spec"], found["spec"]["layer"][0]) == rows
+
+
+def test_marks_at_the_ends_of_spans_are_seen_whole() -> None:
+    from nandram.report import charts
+
+    rows: list[dict[str, object]] = [{"name": "djpeg, 4", "paper": 1.0, "median": 0.5, "low": 0.0, "high": 0.9}]
+    spec = charts.spans(rows, charts.Axis("x", zero=True, room=True), "program, sram_kib").to_dict()
+    for layer in spec["layer"]:
+        assert layer["encoding"]["x"]["scale"] == {"zero": True, "nice": False, "padding": 8}
+    # The title stands above the names, however few there are.
+    assert spec["layer"][0]["encoding"]["y"]["axis"]["titleAngle"] == 0
+
+
+def test_names_lie_flat_where_there_is_room_and_whole_numbers_are_ticks() -> None:
+    from nandram.report import charts
+
+    def drawn(places: list[str | int], scale: str) -> dict[str, Any]:
+        rows = [{"series": "a", "x": x, "y": 1.0} for x in places]
+        spec = charts.lines(rows, ["a"], charts.Axis("x", cast("Any", scale)), charts.Axis("y")).to_dict()
+        found: dict[str, Any] = spec["layer"][0]["encoding"]["x"]["axis"]
+        return found
+
+    assert drawn(["sata", "ddr"], "names")["labelAngle"] == 0
+    assert drawn([f"a long name {number}" for number in range(9)], "names")["labelAngle"] == -30
+    assert drawn([1, 2, 4], "linear")["values"] == [1, 2, 4]
+
+
+def test_a_legend_shows_points_or_dashes() -> None:
+    from nandram.report import charts
+
+    def edges(count: int) -> Any:
+        rows = [{"series": each, "x": x + 0.5, "y": 1.0} for each in "ab" for x in range(count)]
+        spec = charts.lines(rows, ["a", "b"], charts.Axis("x"), charts.Axis("y")).to_dict()
+        legends = [
+            channel["legend"]
+            for layer in spec["layer"]
+            for channel in layer["encoding"].values()
+            if "legend" in channel
+        ]
+        # Channels of one legend that differ are a warning on the browser's console.
+        assert all(legend == legends[0] for legend in legends)
+        return legends[0]["symbolStrokeWidth"]
+
+    assert edges(10) == 0
+    assert edges(100) == 2
+
+
+def test_a_drive_that_was_not_worn_has_no_chart_of_wear(tmp_path: Path) -> None:
+    job = tmp_path / "reads.fio"
+    job.write_text("[reads]\nrw=randread\nbs=4k\nnumber_ios=50\n")
+    result = nandram.run(TINY, str(job), precondition="fill")
+    titles = [each["title"] for each in Page(run_page(result)).figures]
+    assert "Utilisation of the dies" in titles
+    assert not any(title.startswith("Wear") for title in titles)
+
+
+def test_a_page_of_one_part_has_its_title_once(result: nandram.Result) -> None:
+    page = run_page(result)
+    assert f"<h1>{result.title}</h1>" in page
+    assert "<h2>" not in page.partition("<script>")[0]
 
 
 def test_a_drawing_of_every_preset() -> None:

@@ -1,9 +1,11 @@
 //! Readers and backups beside a writer, on real files; and a writer that is killed while they go on.
 
+mod support;
+
 use std::fs;
 use std::io::{BufRead, BufReader};
 use std::os::unix::fs::{FileExt, MetadataExt};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
@@ -11,39 +13,9 @@ use std::time::Duration;
 
 use memory::{Error, Memory, Options, Reader, backup};
 use sim::Streams;
+use support::place::{Place, made, options, words};
 
 const DRAM: u64 = 1 << 20;
-
-/// A path that is gone when the test ends.
-struct Place(PathBuf);
-
-impl Place {
-    fn new(name: &str) -> Place {
-        let path = std::env::temp_dir().join(format!("nandram-{}-{name}", std::process::id()));
-        drop(fs::remove_file(&path));
-        Place(path)
-    }
-}
-
-impl Drop for Place {
-    fn drop(&mut self) {
-        drop(fs::remove_file(&self.0));
-    }
-}
-
-fn options() -> Options {
-    Options { capacity: Some(4 << 20), dram: DRAM, ..Options::default() }
-}
-
-fn made(name: &str) -> (Place, Memory) {
-    let place = Place::new(name);
-    let memory = Memory::create(&place.0, &options()).unwrap_or_else(|error| panic!("{error}"));
-    (place, memory)
-}
-
-fn words<T>(result: Result<T, Error>) -> String {
-    result.err().expect("it is refused").to_string()
-}
 
 fn open(place: &Place) -> Reader {
     Reader::open(&place.0, DRAM).unwrap_or_else(|error| panic!("{error}"))

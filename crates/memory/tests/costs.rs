@@ -1,26 +1,16 @@
 //! What calls cost, in bytes and pages, never in time: a sync writes little more than what is dirty, a rollback looks at what changed.
 
-use std::fs;
-use std::path::PathBuf;
+mod support;
 
 use memory::{Memory, Options};
 use sim::Streams;
-
-struct Place(PathBuf);
-
-impl Drop for Place {
-    fn drop(&mut self) {
-        drop(fs::remove_file(&self.0));
-    }
-}
+use support::place::Place;
 
 /// A memory of so many bytes, all of them written.
 fn filled(name: &str, bytes: u64) -> (Place, Memory, u64) {
-    let path = std::env::temp_dir().join(format!("nandram-{}-{name}.memory", std::process::id()));
-    drop(fs::remove_file(&path));
+    let place = Place::new(name);
     let options = Options { capacity: Some(bytes), dram: 16 << 20, ..Options::default() };
-    let mut memory = Memory::create(&path, &options).unwrap_or_else(|error| panic!("{error}"));
-    let place = Place(path);
+    let mut memory = Memory::create(&place.0, &options).unwrap_or_else(|error| panic!("{error}"));
     let at = memory.alloc(bytes, false).expect("room");
     let piece = vec![1; 1 << 20];
     for offset in (0..bytes).step_by(1 << 20) {

@@ -5,48 +5,14 @@ mod support;
 use std::fs::{self, File, OpenOptions};
 use std::io::{BufRead, BufReader};
 use std::os::unix::fs::FileExt;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Command, Stdio};
 
 use memory::{Disk, Error, Memory, Options, Permissions, Token, shape_of};
 use sim::Streams;
 use support::histories::{Calls, verify};
 use support::obvious::State;
-
-/// A path for a memory that is gone when the test ends.
-struct Place(PathBuf);
-
-impl Place {
-    fn new(name: &str) -> Place {
-        let path = std::env::temp_dir().join(format!("nandram-{}-{name}.memory", std::process::id()));
-        drop(fs::remove_file(&path));
-        Place(path)
-    }
-
-    fn name(&self) -> String {
-        self.0.display().to_string()
-    }
-}
-
-impl Drop for Place {
-    fn drop(&mut self) {
-        drop(fs::remove_file(&self.0));
-    }
-}
-
-fn options() -> Options {
-    Options { capacity: Some(4 << 20), dram: 1 << 20, ..Options::default() }
-}
-
-fn made(name: &str) -> (Place, Memory) {
-    let place = Place::new(name);
-    let memory = Memory::create(&place.0, &options()).unwrap_or_else(|error| panic!("{error}"));
-    (place, memory)
-}
-
-fn words<T>(result: Result<T, Error>) -> String {
-    result.err().expect("it is refused").to_string()
-}
+use support::place::{Place, made, options, words};
 
 #[test]
 fn what_was_synced_is_there_again_and_what_was_not_is_not() {

@@ -8,7 +8,7 @@ use std::fs;
 
 use memory::{Error, Memory, Options, Reader, Shape, Token, shape_of};
 use support::histories::{Calls, DRAM, shape};
-use support::obvious::{Pages, State};
+use support::obvious::{Pages, State, compare_but};
 use support::recorder::Recorder;
 
 /// A message without its numbers.
@@ -50,22 +50,16 @@ type Told = BTreeSet<String>;
 /// That pages hold what they should, or are told to be lost.
 fn compare(memory: &mut Memory<Recorder>, pages: &Pages, told: &mut Told) -> Result<(), String> {
     let page = memory.shape().page_bytes();
-    let mut bytes = vec![0; page as usize];
-    for address in (page..memory.shape().capacity() + page).step_by(page as usize) {
-        match (memory.read(address, &mut bytes), pages.get(&address)) {
-            (Ok(()), Some(expected)) if *expected == bytes => {}
-            (Err(Error::NotAllocated { .. }), None) => {}
-            (Err(error @ (Error::Unreadable { .. } | Error::TableUnreadable { .. })), _) => {
-                if let Error::Unreadable { address: named, .. } = &error {
-                    assert!((address..address + page).contains(named), "{error} of the page at {address:#x}");
-                }
-                told.insert(words(&error));
-            }
-            (Ok(()), there) => return Err(format!("{address:#x} holds other bytes; it is there: {}", there.is_some())),
-            (Err(error), _) => return Err(error.to_string()),
+    compare_but(memory, pages, |address, error| {
+        if let Error::Unreadable { address: named, .. } = error {
+            assert!((address..address + page).contains(named), "{error} of the page at {address:#x}");
         }
-    }
-    Ok(())
+        let lost = matches!(error, Error::Unreadable { .. } | Error::TableUnreadable { .. });
+        if lost {
+            told.insert(words(error));
+        }
+        lost
+    })
 }
 
 /// Opens the memory in `image`, and looks at all that is in it.

@@ -1,31 +1,16 @@
 //! Loads and stores, on a real file and by the real kernel: beside a copy, past DRAM, over sync and rollback, by many threads at a time.
 //! Where the kernel lets this process have no faults at all, each says so and is over.
 
+mod support;
+
 use std::fs;
-use std::path::PathBuf;
 use std::process::Command;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Barrier, Mutex};
 
 use memory::{Advice, Area, Error, Mapped, Memory, Options, Permissions, Source};
 use sim::Streams;
-
-/// A path for a memory that is gone when the test ends.
-struct Place(PathBuf);
-
-impl Place {
-    fn new(name: &str) -> Place {
-        let path = std::env::temp_dir().join(format!("nandram-{}-{name}.memory", std::process::id()));
-        drop(fs::remove_file(&path));
-        Place(path)
-    }
-}
-
-impl Drop for Place {
-    fn drop(&mut self) {
-        drop(fs::remove_file(&self.0));
-    }
-}
+use support::place::Place;
 
 const MIB: u64 = 1 << 20;
 

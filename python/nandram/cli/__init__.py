@@ -7,6 +7,7 @@ import typer
 from typer.exceptions import TyperException
 
 from nandram.cli import capture, compare, memory, paging, probe, report, reproduce, run, sweep, systems
+from nandram.cli.interrupt import interruptible
 from nandram.errors import UserError
 
 app = typer.Typer(
@@ -18,15 +19,15 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-app.command()(run.run)
-app.command()(reproduce.reproduce)
-app.command()(report.report)
-app.command()(sweep.sweep)
-app.command()(compare.compare)
-app.command()(probe.probe)
-app.command()(paging.paging)
-app.command()(systems.check)
-app.command()(systems.schema)
+app.command()(interruptible(run.run))
+app.command()(interruptible(reproduce.reproduce))
+app.command()(interruptible(report.report))
+app.command()(interruptible(sweep.sweep))
+app.command()(interruptible(compare.compare))
+app.command()(interruptible(probe.probe))
+app.command()(interruptible(paging.paging))
+app.command()(interruptible(systems.check))
+app.command()(interruptible(systems.schema))
 app.command("systems")(systems.list_systems)
 app.add_typer(capture.app, name="capture")
 app.add_typer(memory.app, name="memory")
@@ -53,17 +54,30 @@ def main(arguments: list[str] | None = None) -> None:
     """Run a command and exit with its status: 2 for a user's mistake, told in one line, 130 if interrupted."""
     try:
         status = app(arguments, standalone_mode=False, prog_name="nandram")
+        sys.stdout.flush()
     except (UserError, TyperException) as error:
         message = error.format_message() if isinstance(error, TyperException) else str(error)
-        # Without a command there is no message, but the help was shown.
+        # Without a command there is no message, or the message is the help.
         if message:
-            print(f"error: {message}", file=sys.stderr)
+            print(message if message.startswith("Usage: ") else f"error: {message}", file=sys.stderr)
         status = 2
     except (KeyboardInterrupt, typer.Abort):
         print("interrupted", file=sys.stderr)
         status = 130
-    except BrokenPipeError:
-        # Whoever read our output has enough; keep the interpreter from complaining at exit.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    except (BrokenPipeError, SystemExit):
+        # Whoever read our output has enough: rich and typer exit with a failure then, and at nothing else.
+        _forget_output()
         status = 0
+    except OSError as error:
+        if error.filename is not None:
+            raise
+        # A file of its own is named where it is written: this is the standard output, on a disk that is full.
+        print(f"error: the output cannot be written: {error.strerror}", file=sys.stderr)
+        _forget_output()
+        status = 2
     sys.exit(status or 0)
+
+
+def _forget_output() -> None:
+    """Keep the interpreter from complaining at exit of what is still to be written."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

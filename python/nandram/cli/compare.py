@@ -1,6 +1,5 @@
 """``nandram compare``: two runs or systems side by side."""
 
-import sys
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -52,13 +51,12 @@ def compare(
 
 def show(found: "Comparison") -> None:
     """Print the keys and the figures that differ."""
-    from rich.console import Console
     from rich.table import Table
 
+    from nandram.cli.console import output
     from nandram.cli.reproduce import figure
 
-    console = Console(file=sys.stdout, highlight=False)
-    console.width = max(console.width, 120)
+    console = output(120)
     console.print(f"A: {found.a}\nB: {found.b}", markup=False, soft_wrap=True)
     if found.settings:
         table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from nandram.cli.interrupt import interruptible
 from nandram.errors import StorageError, UserError
 
 if TYPE_CHECKING:
@@ -17,6 +18,7 @@ File = Annotated[str, typer.Argument(metavar="FILE", help="The file or block dev
 
 
 @app.command()
+@interruptible
 def info(path: File) -> None:
     """Show what a memory was made with, and what it takes of the disk. It may be open elsewhere."""
     with _told():
@@ -32,6 +34,7 @@ def info(path: File) -> None:
 
 
 @app.command()
+@interruptible
 def check(path: File) -> None:
     """Read all that the last sync left in a memory, which may be open elsewhere.
 
@@ -51,6 +54,7 @@ def _name_lost(lost: list[str]) -> None:
 
 
 @app.command()
+@interruptible
 def tokens(path: File) -> None:
     """List the states that a memory keeps, oldest first: token and name. It may be open elsewhere."""
     with _told(), _read(path) as reader:
@@ -60,6 +64,7 @@ def tokens(path: File) -> None:
 
 
 @app.command()
+@interruptible
 def rollback(
     path: File, token: Annotated[str, typer.Argument(metavar="TOKEN|NAME", help="A token, or the name of one.")]
 ) -> None:
@@ -69,6 +74,7 @@ def rollback(
 
 
 @app.command()
+@interruptible
 def drop(
     path: File, token: Annotated[str, typer.Argument(metavar="TOKEN|NAME", help="A token, or the name of one.")]
 ) -> None:
@@ -78,6 +84,7 @@ def drop(
 
 
 @app.command()
+@interruptible
 def compact(path: File) -> None:
     """Gather what is needed, and give the rest of the file's space back to the disk."""
     with _told(), _open(path) as memory:
@@ -85,6 +92,7 @@ def compact(path: File) -> None:
 
 
 @app.command()
+@interruptible
 def export(
     path: File,
     to: Annotated[str, typer.Argument(metavar="OUT", help="A file that is not there yet.")],
@@ -101,6 +109,7 @@ def export(
 
 
 @app.command()
+@interruptible
 def backup(
     path: File, to: Annotated[str, typer.Argument(metavar="COPY", help="A file that is not there yet.")]
 ) -> None:

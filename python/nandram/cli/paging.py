@@ -1,7 +1,6 @@
 """``nandram paging``: page traces through page-replacement policies."""
 
 import json
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -81,34 +80,30 @@ def paging(
     of = System(system, tuple(split_changes(changes)))
     first = None if requests is None else whole_number("--requests", requests)
     sizes = [size.strip() for size in sram.split(",")]
-    try:
-        with counted_progress("traces") as report:
-            if window is not None:
-                swept = paging_sweep(
-                    *traces,
-                    windows=window,
-                    thresholds=threshold or "0..100%",
-                    sram=sizes,
-                    system=of,
-                    reading=reading,
-                    requests=first,
-                    report=report,
-                )
-            else:
-                rounds = BOUND_ROUNDS if bound is None else whole_number("--bound", bound)
-                found = compare(
-                    *traces,
-                    policies=POLICIES if policy is None else split_policies(policy),
-                    sram=sizes,
-                    system=of,
-                    reading=reading,
-                    requests=first,
-                    bound_rounds=rounds,
-                    report=report,
-                )
-    except KeyboardInterrupt:
-        # Told in one line by `main`.
-        raise typer.Abort from None
+    with counted_progress("traces") as report:
+        if window is not None:
+            swept = paging_sweep(
+                *traces,
+                windows=window,
+                thresholds=threshold or "0..100%",
+                sram=sizes,
+                system=of,
+                reading=reading,
+                requests=first,
+                report=report,
+            )
+        else:
+            rounds = BOUND_ROUNDS if bound is None else whole_number("--bound", bound)
+            found = compare(
+                *traces,
+                policies=POLICIES if policy is None else split_policies(policy),
+                sram=sizes,
+                system=of,
+                reading=reading,
+                requests=first,
+                bound_rounds=rounds,
+                report=report,
+            )
     if window is not None:
         rows: list[dict[str, Any]] = sweep_summary(swept)
         print(json.dumps(rows, indent=2)) if as_json else show_sweep(swept)
@@ -192,12 +187,11 @@ def show_sweep(swept: "PagingSweep") -> None:
 
 
 def _print(titles: tuple[str, ...], rows: list[list[str]], words: int) -> None:
-    from rich.console import Console
     from rich.table import Table
 
-    console = Console(file=sys.stdout, highlight=False)
-    # A table that is cut is of no use: a narrow terminal wraps it, a file does not mind.
-    console.width = max(console.width, 140)
+    from nandram.cli.console import output
+
+    console = output(140)
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
     for number, title in enumerate(titles):
         table.add_column(title, justify="left" if number < words else "right", no_wrap=True)

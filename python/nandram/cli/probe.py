@@ -249,15 +249,13 @@ def test_progress() -> Iterator[Any]:
 
 def show(found: "Probe") -> None:
     """Print the verdicts with their evidence."""
-    from rich.console import Console
     from rich.table import Table
     from rich.text import Text
 
+    from nandram.cli.console import output
     from nandram.findings import COLUMNS, row
 
-    console = Console(file=sys.stdout, highlight=False)
-    # A table that is cut is of no use: a narrow terminal wraps it, a file does not mind.
-    console.width = max(console.width, 120)
+    console = output(120)
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
     for title in COLUMNS[:-1]:
         table.add_column(title, no_wrap=True)

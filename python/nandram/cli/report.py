@@ -36,19 +36,15 @@ def report(
     from nandram.cli.progress import counted_progress
     from nandram.report import write_report
 
-    try:
-        with counted_progress("runs") as told:
-            print(
-                write_report(
-                    *(what or []),
-                    output=output,
-                    quick=quick,
-                    sensitivity=sensitivity,
-                    jobs=None if jobs is None else whole_number("--jobs", jobs),
-                    cache="default" if cache is None else None if cache == "none" else cache,
-                    report=told,
-                )
+    with counted_progress("runs") as told:
+        print(
+            write_report(
+                *(what or []),
+                output=output,
+                quick=quick,
+                sensitivity=sensitivity,
+                jobs=None if jobs is None else whole_number("--jobs", jobs),
+                cache="default" if cache is None else None if cache == "none" else cache,
+                report=told,
             )
-    except KeyboardInterrupt:
-        # Told in one line by `main`.
-        raise typer.Abort from None
+        )

@@ -1,6 +1,5 @@
 """``nandram reproduce``: what papers claim, and what the simulator gives."""
 
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -47,20 +46,16 @@ def reproduce(
     from nandram.cli.progress import counted_progress
     from nandram.papers import reproduce as evaluate
 
-    try:
-        with counted_progress("runs") as report:
-            found = evaluate(
-                *(papers or []),
-                quick=quick,
-                claims=claims,
-                jobs=None if jobs is None else whole_number("--jobs", jobs),
-                cache="default" if cache is None else None if cache == "none" else cache,
-                output=output,
-                report=report,
-            )
-    except KeyboardInterrupt:
-        # Told in one line by `main`.
-        raise typer.Abort from None
+    with counted_progress("runs") as report:
+        found = evaluate(
+            *(papers or []),
+            quick=quick,
+            claims=claims,
+            jobs=None if jobs is None else whole_number("--jobs", jobs),
+            cache="default" if cache is None else None if cache == "none" else cache,
+            output=output,
+            report=report,
+        )
     if as_json:
         print(found.json, end="")
     else:
@@ -71,11 +66,9 @@ def reproduce(
 
 def show(found: "Reproduction") -> None:
     """Print a table a paper, what is to be known of its rows, and the summary."""
-    from rich.console import Console
+    from nandram.cli.console import output
 
-    console = Console(file=sys.stdout, highlight=False)
-    # A table that is cut is of no use: a narrow terminal wraps it, a file does not mind.
-    console.width = max(console.width, 160)
+    console = output(160)
     for paper, title in found.titles.items():
         rows = found.of(paper)
         if rows:

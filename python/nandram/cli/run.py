@@ -1,6 +1,5 @@
 """``nandram run``: a workload on a system."""
 
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -70,25 +69,21 @@ def run(
 
     if timeline and output is None:
         raise UserError("--timeline: has nowhere to be written: give a folder with -o")
-    try:
-        with run_progress() as progress:
-            result = simulate(
-                System(system, tuple(split_changes(changes))),
-                workload,
-                seed=whole_number("--seed", seed),
-                payload=payload,
-                timeline=timeline,
-                output=output,
-                replay=replay,
-                wrap=wrap,
-                precondition=precondition,
-                warm_up=warm_up,
-                cache="default" if cache is None else None if cache == "none" else cache,
-                progress=progress,
-            )
-    except KeyboardInterrupt:
-        # Told in one line by `main`.
-        raise typer.Abort from None
+    with run_progress() as progress:
+        result = simulate(
+            System(system, tuple(split_changes(changes))),
+            workload,
+            seed=whole_number("--seed", seed),
+            payload=payload,
+            timeline=timeline,
+            output=output,
+            replay=replay,
+            wrap=wrap,
+            precondition=precondition,
+            warm_up=warm_up,
+            cache="default" if cache is None else None if cache == "none" else cache,
+            progress=progress,
+        )
     show(result)
 
 
@@ -110,14 +105,12 @@ def split_changes(changes: list[str] | None) -> list[str]:
 
 def show(result: "Result") -> None:
     """Print the table and the notes."""
-    from rich.console import Console
     from rich.table import Table
 
+    from nandram.cli.console import output
     from nandram.result import TITLES
 
-    console = Console(file=sys.stdout, highlight=False)
-    # A table that is cut is of no use: a narrow terminal wraps it, a file does not mind.
-    console.width = max(console.width, 120)
+    console = output(120)
     console.print(f"{result.title}, seed {result.manifest['seed']}", markup=False)
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
     for number, title in enumerate(TITLES):

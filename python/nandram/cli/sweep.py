@@ -1,6 +1,5 @@
 """``nandram sweep``: many configurations, here or on a cluster."""
 
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -48,32 +47,27 @@ def sweep(
     from nandram.cli.progress import counted_progress
     from nandram.sweeping import sweep as make
 
-    try:
-        with counted_progress("runs", rate=True) as told:
-            found = make(
-                file,
-                output or file.with_suffix(""),
-                jobs=None if jobs is None else whole_number("--jobs", jobs),
-                dask=dask,
-                workers=None if workers is None else whole_number("--workers", workers),
-                cache="default" if cache is None else None if cache == "none" else cache,
-                report=told,
-            )
-    except KeyboardInterrupt:
-        # Told in one line by `main`; what was made is kept.
-        raise typer.Abort from None
+    with counted_progress("runs", rate=True) as told:
+        found = make(
+            file,
+            output or file.with_suffix(""),
+            jobs=None if jobs is None else whole_number("--jobs", jobs),
+            dask=dask,
+            workers=None if workers is None else whole_number("--workers", workers),
+            cache="default" if cache is None else None if cache == "none" else cache,
+            report=told,
+        )
     show(found)
 
 
 def show(found: "Sweep") -> None:
     """Print where the results are, the Pareto front and what moves the objectives."""
-    from rich.console import Console
     from rich.table import Table
 
+    from nandram.cli.console import output
     from nandram.cli.reproduce import figure
 
-    console = Console(file=sys.stdout, highlight=False)
-    console.width = max(console.width, 120)
+    console = output(120)
     console.print(f"{found.done:,} rows over {', '.join(found.axes)} in {found.folder}", markup=False, soft_wrap=True)
     if not found.objectives:
         return

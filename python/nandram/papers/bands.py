@@ -44,6 +44,8 @@ class BandTable:
     """The axis along which ours were taken."""
     count: int
     """How many of ours stand behind a cell."""
+    unit: str
+    """That of the paper's claims; empty where the table's figure is no claim."""
     cells: tuple[Cell, ...]
 
 
@@ -57,20 +59,22 @@ def evaluate(claims: Claims, name: str, band: Band, names: dict[str, Any]) -> Ba
     rest = {axis: coordinates for axis, coordinates in ours.axes.items() if axis != band.over}
     lines = ours.over(band.over, lambda _, line: tuple(line))
     cells = []
+    unit = ""
     for key in itertools.product(*rest.values()):
         line = lines.cells[key] if isinstance(lines, Grid) else lines
         place = dict(zip(rest, key, strict=True))
-        cells.append(Cell(place, _printed(claims, band, place), statistics.median(line), min(line), max(line)))
-    return BandTable(claims.paper, name, band.title, band.over, len(ours.axes[band.over]), tuple(cells))
+        printed, unit = _printed(claims, band, place)
+        cells.append(Cell(place, printed, statistics.median(line), min(line), max(line)))
+    return BandTable(claims.paper, name, band.title, band.over, len(ours.axes[band.over]), unit, tuple(cells))
 
 
-def _printed(claims: Claims, band: Band, place: dict[str, Coordinate]) -> float:
-    """The paper's figure at a place."""
+def _printed(claims: Claims, band: Band, place: dict[str, Coordinate]) -> tuple[float, str]:
+    """The paper's figure at a place, and its unit."""
     if not isinstance(band.paper, str):
-        return float(band.paper)
+        return float(band.paper), ""
     claim = claims.claims.get(fill(band.paper, {axis: str(coordinate) for axis, coordinate in place.items()}))
     if claim is None or isinstance(claim.value, tuple):
         raise UserError(
             f"{band.place}: found `{band.paper}`, expected the name of a claim, filled in by {words(place)}"
         )
-    return claim.value
+    return claim.value, claim.unit

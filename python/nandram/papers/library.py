@@ -39,6 +39,7 @@ def load(name: str, *, quick: bool = False) -> Paper:
 
     Raises `UserError`.
     """
+    _check(name)
     if name.endswith(".toml") or "/" in name:
         return _from_file(Path(name), quick)
     text = _files().get(f"experiments/{name}.toml")
@@ -49,10 +50,18 @@ def load(name: str, *, quick: bool = False) -> Paper:
     return Paper(claims, experiment_file.read(top, None, claims, quick=quick))
 
 
+def _check(name: object) -> None:
+    """What Python's callers may have given that is no name."""
+    if not isinstance(name, str):
+        raise UserError(f"papers: found {name!r}, expected a paper's name or an experiment file")
+
+
 def _claims(name: str, place: str) -> Claims:
     known = tuple(papers())
     if name not in known:
-        raise UserError(f"{place}found the paper `{name}`, expected {words(known)}{nearest(name, known)}")
+        # In a file it can be nothing else; as an argument it may be.
+        others = "" if place else ", or an experiment file (.toml)"
+        raise UserError(f"{place}found the paper `{name}`, expected {words(known)}{others}{nearest(name, known)}")
     file = f"claims/{name}.toml"
     return claims_file.read(file, name, _files()[file])
 

@@ -147,11 +147,11 @@ def reproduce(
 
     Raises `UserError` for a mistake in any of these, or in an experiment.
     """
-    from nandram.options import default_cache
+    from nandram.options import at_a_time, default_cache, text_of
     from nandram.papers import library, play
 
-    if jobs is not None and jobs < 1:
-        raise UserError(f"jobs: found {jobs}, expected a whole number from 1")
+    threads = at_a_time(jobs)
+    claims = None if claims is None else text_of("claims", claims)
     kept = Path(default_cache()) if cache == "default" else None if cache is None else Path(os.fspath(cache))
     if kept is not None and kept.exists() and not kept.is_dir():
         raise UserError(f"cache: found the file `{kept}`, expected a folder")
@@ -168,7 +168,7 @@ def reproduce(
 
         check(Path(output))
     tasks = [task for plan in plans for task in plan.tasks.values()]
-    outcomes = play.play(tasks, jobs=jobs or os.cpu_count() or 1, cache=kept, report=report)
+    outcomes = play.play(tasks, jobs=threads, cache=kept, report=report)
     rows: list[Row] = []
     bands: list[BandTable] = []
     charts: list[Drawn] = []

@@ -10,7 +10,6 @@ parameters = ["flash.program", "flash.rate"]       keys of the systems
 
 import fnmatch
 import json
-import os
 import re
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass, replace
@@ -19,7 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from nandram.errors import UserError
-from nandram.options import nearest, set_lines
+from nandram.options import at_a_time, nearest, set_lines
 from nandram.papers.functions import kind
 from nandram.papers.tables import Table
 
@@ -114,7 +113,7 @@ def sensitivity(
         for side in (0, 1):
             variants[key, side] = _tasks(experiment, needed, key, settings[key][2 * side])
     tasks = [task for made in (base, *variants.values()) for task in made.values()]
-    outcomes = play.play(tasks, jobs=jobs or os.cpu_count() or 1, cache=cache, report=report)
+    outcomes = play.play(tasks, jobs=at_a_time(jobs), cache=cache, report=report)
 
     def figures(made: "dict[Any, Task]") -> dict[str, float]:
         names = scope(experiment, {place: outcomes[task.key] for place, task in made.items()})

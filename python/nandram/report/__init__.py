@@ -43,11 +43,18 @@ def write_report(
 
     Raises `UserError` for a mistake in any of these.
     """
+    from nandram.options import nearest
+    from nandram.papers import library
+    from nandram.papers.grid import words
     from nandram.report.page import render
 
     target = Path(output)
     folders = [Path(each) for each in what if Path(each).is_dir()]
     papers = [os.fspath(each) for each in what if not Path(each).is_dir()]
+    for name in papers:
+        if name not in library.papers() and not Path(name).exists():
+            known = f"a folder of results, an experiment file, or a paper: {words(tuple(library.papers()))}"
+            raise UserError(f"found `{name}`, expected {known}{nearest(name, tuple(library.papers()))}")
     sections = [_folder(folder, f"run-{number}") for number, folder in enumerate(folders, 1)]
     if papers or not folders:
         sections = [*_papers(papers, quick, sensitivity, jobs, cache, report), *sections]

@@ -10,6 +10,8 @@ COLOURS = ["#3b7fc4", "#d9730d", "#1a9467", "#a35bb8", "#c94a5e", "#8a7a1f", "#2
 DASHES = [[1, 0], [6, 3], [2, 2], [8, 3, 2, 3], [10, 4], [4, 2, 1, 2], [3, 5], [12, 3]]
 TICKS_MAX = 12
 """Places of a logarithmic axis that are worth a tick each."""
+LETTERS_MAX = 36
+"""Of names beside each other below a narrow chart."""
 SHAPES = ["circle", "square", "triangle-up", "diamond", "triangle-down", "cross", "triangle-right", "stroke"]
 
 Value = float | str
@@ -28,17 +30,22 @@ class Axis:
     highest: float | None = None
     ticks: tuple[float, ...] = ()
     """Where it has ticks; where there is room if none are given."""
+    slanted: bool = False
+    """Whether names below it need more room than they have side by side."""
+    room: bool = False
+    """Whether marks at its ends are to be seen whole, though it begins at nothing."""
 
     def of(self, field: str, channel: type[Any]) -> Any:
         """Return the channel of a field."""
         if self.scale == "names":
-            axis = alt.Axis(labelAngle=0 if channel is alt.Y else -30)
+            axis = above(alt.Axis()) if channel is alt.Y else alt.Axis(labelAngle=-30 if self.slanted else 0)
             return channel(f"{field}:N", title=self.title, sort=None, axis=axis)
         scale: dict[str, Any] = {"type": "log"} if self.scale == "log" else {"zero": self.zero}
         if self.highest is not None:
             scale |= {"domain": [0, self.highest]}
         else:
-            scale |= {"nice": self.zero, "padding": 0 if self.zero else 8}
+            nice = self.zero and not self.room
+            scale |= {"nice": nice, "padding": 0 if nice else 8}
         if self.ticks:
             axis = alt.Axis(values=list(self.ticks), labelOverlap=True)
         elif self.scale == "log":
@@ -46,6 +53,13 @@ class Axis:
         else:
             axis = alt.Axis(labelOverlap=True)
         return channel(f"{field}:Q", title=self.title, scale=alt.Scale(**scale), axis=axis)
+
+
+def above(axis: alt.Axis) -> alt.Axis:
+    """Have the title of an upright axis of names stand above them: beside few of them it would not fit."""
+    for key, value in {"titleAngle": 0, "titleAlign": "right", "titleX": -8, "titleY": -7}.items():
+        axis[key] = value
+    return axis
 
 
 def hidden() -> alt.Parameter:
@@ -58,16 +72,21 @@ def shown(chart: Any) -> Any:
     return chart.transform_filter("indexof(hidden, datum.series) < 0")
 
 
-def styles(series: list[str]) -> dict[str, Any]:
-    """Return the channels that tell series apart, each of which joins the one legend."""
+def styles(series: list[str], *, pointed: bool) -> dict[str, Any]:
+    """Return the channels that tell series apart, each of which joins the one legend.
+
+    `pointed`: the lines have points, which the legend shows instead of the dashes.
+    """
 
     def scale(kinds: list[Any]) -> alt.Scale:
         return alt.Scale(domain=series, range=[kinds[index % len(kinds)] for index in range(len(series))])
 
-    legend = alt.Legend(title=None) if len(series) > 1 else None
+    # The dashes of a line are not those of a point's edge.
+    legend = alt.Legend(title=None, symbolStrokeWidth=0 if pointed else 2) if len(series) > 1 else None
     return {
         "color": alt.Color("series:N", scale=scale(COLOURS), legend=legend),
         "strokeDash": alt.StrokeDash("series:N", scale=scale(DASHES), legend=legend),
+        "shape": alt.Shape("series:N", scale=scale(SHAPES), legend=legend),
     }
 
 
@@ -111,7 +130,9 @@ def lines(
     `steps`: y stays until the next x.
     """
     places = {row["x"] for row in rows}
-    if x.scale == "log" and len(places) <= TICKS_MAX:
+    if x.scale == "names":
+        x = replace(x, slanted=sum(len(str(each)) for each in places) > LETTERS_MAX)
+    elif len(places) <= TICKS_MAX and (x.scale == "log" or all(each == int(each) for each in places)):
         x = replace(x, ticks=tuple(sorted(places)))
     if marks is not None and y.zero and y.highest is None:
         # What is at the very top would be cut.
@@ -125,17 +146,15 @@ def lines(
     ]
     place = {"x": x.of("x", alt.X), "y": y.of("y", alt.Y), "tooltip": tips}
     layers: list[Any] = []
+    pointed = x.scale == "names" or len(rows) <= 100
+    channels = styles(series, pointed=pointed)
+    shape, colour = channels.pop("shape"), channels["color"]
     if x.scale != "names":
-        line = base.mark_line(interpolate="step-after" if steps else "linear").encode(**place, **styles(series))
+        line = base.mark_line(interpolate="step-after" if steps else "linear").encode(**place, **channels)
         zoom = alt.selection_interval(name="zoom", bind="scales", encodings=["x", "y"])
         layers.append(line.add_params(zoom))
-    if x.scale == "names" or len(rows) <= 100:
-        legend = alt.Legend(title=None) if len(series) > 1 else None
-        shapes = [SHAPES[index % len(SHAPES)] for index in range(len(series))]
-        shape = alt.Shape("series:N", scale=alt.Scale(domain=series, range=shapes), legend=legend)
-        layers.append(
-            base.mark_point(size=60, filled=True, opacity=1).encode(**place, color=styles(series)["color"], shape=shape)
-        )
+    if pointed:
+        layers.append(base.mark_point(size=60, filled=True, opacity=1).encode(**place, color=colour, shape=shape))
     if marks is not None:
         layers += marks.layers(x, y)
     return alt.layer(*layers).add_params(hidden())
@@ -182,7 +201,7 @@ def bars(rows: list[Row], series: list[str], x: Axis, y: Axis) -> alt.LayerChart
         .mark_bar(stroke="currentColor", strokeWidth=0.6)
         .encode(
             x=alt.X("value:Q", title=x.title, scale=alt.Scale(zero=True)),
-            y=alt.Y("name:N", title=y.title, sort=None),
+            y=alt.Y("name:N", title=y.title, sort=None, axis=above(alt.Axis())),
             color=colour,
             tooltip=tips,
         )
@@ -192,7 +211,9 @@ def bars(rows: list[Row], series: list[str], x: Axis, y: Axis) -> alt.LayerChart
 
 def spans(rows: list[Row], x: Axis, y_title: str) -> alt.LayerChart | alt.FacetChart:
     """Plot rows of ``name, paper, median, low, high``: our range and median, and what the paper states."""
-    base = alt.Chart(alt.InlineData(values=rows)).encode(y=alt.Y("name:N", title=y_title, sort=None))
+    base = alt.Chart(alt.InlineData(values=rows)).encode(
+        y=alt.Y("name:N", title=y_title, sort=None, axis=above(alt.Axis()))
+    )
     tips = [
         alt.Tooltip("name:N", title=y_title),
         *(alt.Tooltip(f"{each}:Q", title=each) for each in ("paper", "median", "low", "high")),
@@ -238,7 +259,7 @@ def dots(rows: list[Row], series: list[str], x: Axis, y_title: str) -> alt.Layer
         .mark_point(size=70, filled=True, opacity=1)
         .encode(
             x=x.of("x", alt.X),
-            y=alt.Y("name:N", title=y_title, sort=None),
+            y=alt.Y("name:N", title=y_title, sort=None, axis=above(alt.Axis())),
             color=alt.Color("series:N", scale=scale, legend=legend),
             shape=alt.Shape("series:N", scale=shapes, legend=legend),
             tooltip=[alt.Tooltip("name:N", title=y_title), alt.Tooltip("x:Q", title=x.title), "series:N"],
@@ -264,12 +285,13 @@ def tornado(rows: list[Row], x: str) -> alt.LayerChart | alt.FacetChart:
         for side, field in zip(sides, ("low", "high"), strict=True)
     ]
     scale = alt.Scale(domain=sides, range=COLOURS[:2])
+    percent = alt.Axis(labelExpr="datum.value ? format(datum.value, '+~%') : '0%'", tickCount=5, labelOverlap=True)
     bars_ = (
         shown(alt.Chart(alt.InlineData(values=data)))
         .mark_bar(stroke="currentColor", strokeWidth=0.6)
         .encode(
-            x=alt.X("value:Q", title=x, axis=alt.Axis(format="+~%", tickCount=5)),
-            y=alt.Y("name:N", title="parameter", sort=None),
+            x=alt.X("value:Q", title=x, scale=alt.Scale(nice=False, padding=8), axis=percent),
+            y=alt.Y("name:N", title="parameter", sort=None, axis=above(alt.Axis())),
             # One above the other, so that place tells them apart as colour does.
             yOffset=alt.YOffset("series:N", sort=sides),
             color=alt.Color("series:N", scale=scale, legend=alt.Legend(title=None)),

@@ -29,6 +29,8 @@ CONFIG: dict[str, Any] = {
         "tickOpacity": 0.5,
         "titleFontWeight": "normal",
         "labelLimit": 180,
+        # Labels that touch are read as one.
+        "labelSeparation": 6,
     },
     "legend": {
         "labelColor": "currentColor",
@@ -118,7 +120,7 @@ SIGNS = {"held": "✓", "missed": "✗", "calibrated": "≈", "not-comparable": 
 def render(title: str, about: str, sections: list[Section]) -> str:
     """Return the page."""
     numbers = iter(range(1, 1_000_000))
-    body = "".join(_section(each, numbers) for each in sections)
+    body = "".join(_section(each, numbers, "" if each.title == title else each.title) for each in sections)
     links = "".join(f'<li><a href="#{each.anchor}">{_text(each.short or each.title)}</a></li>' for each in sections)
     nav = f'<nav aria-label="Contents"><ul>{links}</ul></nav>' if len(sections) > 1 else ""
     return (
@@ -133,12 +135,12 @@ def render(title: str, about: str, sections: list[Section]) -> str:
 
 
 def figure(value: Cell, digits: int = 4) -> str:
-    """A number with so many significant digits, whole numbers as they are; nothing for None."""
+    """A number with so many significant digits, from so many on before the point whole; nothing for None."""
     if value is None or isinstance(value, str):
         return value or ""
     if value == int(value) and abs(value) < 1e15:
         return f"{int(value)}"
-    return f"{value:.1f}" if abs(value) >= 10**digits else f"{value:.{digits}g}"
+    return f"{value:.0f}" if abs(value) >= 10**digits else f"{value:.{digits}g}"
 
 
 @cache
@@ -176,7 +178,7 @@ def _text(text: str) -> str:
     return html.escape(text)
 
 
-def _section(section: Section, numbers: Any) -> str:
+def _section(section: Section, numbers: Any, title: str) -> str:
     found: list[str] = []
     charts: list[str] = []
 
@@ -206,7 +208,9 @@ def _section(section: Section, numbers: Any) -> str:
             case str():
                 found.append(f"<p>{_text(part)}</p>")
     flush()
-    return f'<section id="{section.anchor}"><h2>{_text(section.title)}</h2>{"".join(found)}</section>'
+    # What is all of the page has its title already.
+    heading = f"<h2>{_text(title)}</h2>" if title else ""
+    return f'<section id="{section.anchor}">{heading}{"".join(found)}</section>'
 
 
 def _figure(part: Figure, number: int) -> str:

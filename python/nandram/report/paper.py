@@ -56,11 +56,18 @@ def section(found: "Reproduction", paper: str, effects: "list[Effect]") -> Secti
         held = sum(row.verdict == "held" for row in cells)
         part.parts.append(_claims(paper, cells, f"Tables of the paper, cell by cell: {held} of {len(cells)} held"))
     deviations = _deviations(paper, plain)
-    drawn = [_drawn(each) for each in found.charts if each.paper == paper]
+    charted = [each for each in found.charts if each.paper == paper]
+    # Of quick runs one place may be left: a point by itself says no more than a row.
+    lone = [each for each in charted if found.quick and len({x for _, x, _ in each.points}) == 1]
+    drawn = [_drawn(each) for each in charted if each not in lone]
     bands = [_band(each) for each in found.bands if each.paper == paper]
     figures = [*([deviations] if deviations else []), *drawn, *bands]
     if figures:
         part.parts += [Heading("Figures, drawn anew from our runs"), "Crosses are what the paper states.", *figures]
+    if lone:
+        part.parts.append(
+            f"Not drawn, since quick runs have one place of each: {'; '.join(each.title for each in lone)}."
+        )
     tornados = _tornados(effects)
     if tornados:
         part.parts += [
@@ -158,11 +165,14 @@ def _drawn(each: "Drawn") -> Figure:
 def _band(band: "BandTable") -> Figure:
     rows: list[dict[str, Any]] = []
     for cell in band.cells:
-        name = ", ".join(f"{axis} {value}" for axis, value in cell.place.items()) or "all"
+        # The axes are named once, by the title.
+        name = ", ".join(str(value) for value in cell.place.values()) or "all"
         rows.append({"name": name, "paper": cell.paper, "median": cell.median, "low": cell.low, "high": cell.high})
-    chart = charts.spans(rows, Axis("median and range", zero=True), "place")
+    place = ", ".join(band.cells[0].place) or band.over
+    unit = f" ({band.unit})" if band.unit else ""
+    chart = charts.spans(rows, Axis(f"median and range{unit}", zero=True, room=True), place)
     table = [(row["name"], row["paper"], row["median"], row["low"], row["high"]) for row in rows]
-    columns = ("place", "paper", "our median", "our lowest", "our highest")
+    columns = (place, "paper", "our median", "our lowest", "our highest")
     runs = f"runs of experiments/{band.paper}.toml: {band.count} by {band.over}"
     source = f"{runs}; bars from lowest to highest; crosses: the paper"
     return Figure(band.title, chart, source, columns, table, height=36 + 18 * len(rows))

@@ -229,6 +229,8 @@ def _wear(result: "Result", source: str) -> Figure | None:
     ftl = result.inside.get("ftl") or {}
     blocks = ftl.get("erases_per_block")
     per_block = f"; erases a block from {blocks['min']} to {blocks['max']}, mean {blocks['mean']:.4g}" if blocks else ""
+    if not any(row["y"] for row in rows):
+        return None  # nothing was worn
     series = ["programs", "erases"]
     chart = charts.lines(rows, series, Axis("die"), Axis("times", zero=True))
     columns = ("die", "programs", "erases")

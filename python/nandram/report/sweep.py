@@ -19,6 +19,10 @@ POINTS_MAX = 3000
 """Of a cloud of configurations: more are one blot, and take long to draw."""
 
 
+_UNITS = {"iops": "requests/s", "_us": "us", "_mb_s": "MB/s", "_mw": "mW", "_j": "J"}
+"""By the end of a measure's name."""
+
+
 def section(sweep: "Sweep", anchor: str) -> Section:
     """Return what came of a sweep."""
     found = Section(f"Sweep {sweep.folder.name}", anchor)
@@ -48,6 +52,11 @@ def section(sweep: "Sweep", anchor: str) -> Section:
     return found
 
 
+def _axis(measure: str) -> Axis:
+    unit = next((unit for end, unit in _UNITS.items() if measure.endswith(end)), None)
+    return Axis(f"{measure} ({unit})" if unit else measure)
+
+
 def _front(sweep: "Sweep", front: pl.DataFrame, source: str) -> Figure:
     x, y = list(sweep.objectives)[:2]
     indices = set(front["index"])
@@ -59,7 +68,7 @@ def _front(sweep: "Sweep", front: pl.DataFrame, source: str) -> Figure:
     for series, part in (("others", others), ("Pareto front", [row for row in listed if row["index"] in indices])):
         rows += [{"series": series, "x": row[x], "y": row[y], "at": _place(sweep, row)} for row in part]
         table += [(series, row[x], row[y], _place(sweep, row)) for row in part]
-    chart = charts.cloud(rows, ["others", "Pareto front"], Axis(x), Axis(y))
+    chart = charts.cloud(rows, ["others", "Pareto front"], _axis(x), _axis(y))
     columns = ("series", x, y, "configuration")
     return Figure(f"{y} and {x}", chart, source, columns, table, ("others", "Pareto front"), wide=True, height=340)
 
@@ -91,5 +100,5 @@ def _along(sweep: "Sweep", axis: str, measure: str, source: str) -> Figure:
         points = [(sum(x for x, _ in each) / len(each), sum(y for _, y in each) / len(each)) for each in groups]
     rows = [{"series": "mean", "x": x, "y": y} for x, y in points]
     x_axis = Axis(f"{axis} ({unit})" if unit else axis, "names" if names else "linear")
-    chart = charts.lines(rows, ["mean"], x_axis, Axis(measure))
+    chart = charts.lines(rows, ["mean"], x_axis, _axis(measure))
     return Figure(f"{measure} by {axis}, mean over the rest", chart, source, (x_axis.title, measure), points)

@@ -4,7 +4,6 @@ import os
 from collections.abc import Callable
 from pathlib import Path
 
-from nandram.errors import UserError
 from nandram.sweeping.result import Sweep, read_sweep
 
 Told = Callable[[int, int, float], None]
@@ -33,12 +32,11 @@ def sweep(
 
     Raises `UserError` for a mistake in any of these.
     """
-    from nandram.options import default_cache
+    from nandram.options import at_a_time, default_cache
     from nandram.sweeping import cluster, declared, local
     from nandram.sweeping.store import Store
 
-    if jobs is not None and jobs < 1:
-        raise UserError(f"jobs: found {jobs}, expected a whole number from 1")
+    processes = at_a_time(jobs)
     asked = declared.read(Path(file))
     kept: str | None = None if cache is None else os.fspath(cache)
     if cache == "default":
@@ -52,7 +50,7 @@ def sweep(
         left = list({work.key: work for work in left}.values())
         done, all_of_it = len(store.kept), len({work.key for work in works})
         rows = (
-            local.made(left, asked.measures, jobs or os.cpu_count() or 1)
+            local.made(left, asked.measures, processes)
             if client is None
             else cluster.made(left, asked.measures, client)
         )

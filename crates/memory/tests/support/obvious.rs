@@ -25,12 +25,22 @@ impl State {
 
 /// Whether `memory` holds these pages and no others; what is wrong.
 pub fn compare<D: Device>(memory: &mut Memory<D>, pages: &Pages) -> Result<(), String> {
+    compare_but(memory, pages, |_, _| false)
+}
+
+/// The same, but for pages of which `lost` says, by their address and error, that they may be lost.
+pub fn compare_but<D: Device>(
+    memory: &mut Memory<D>,
+    pages: &Pages,
+    mut lost: impl FnMut(u64, &Error) -> bool,
+) -> Result<(), String> {
     let page = memory.shape().page_bytes();
     let mut bytes = vec![0; page as usize];
     for address in (page..memory.shape().capacity() + page).step_by(page as usize) {
         match (memory.read(address, &mut bytes), pages.get(&address)) {
             (Ok(()), Some(expected)) if *expected == bytes => {}
             (Err(Error::NotAllocated { .. }), None) => {}
+            (Err(error), _) if lost(address, &error) => {}
             (Ok(()), Some(_)) => return Err(format!("{address:#x} holds other bytes")),
             (Ok(()), None) => return Err(format!("{address:#x} is there")),
             (Err(error), _) => return Err(error.to_string()),

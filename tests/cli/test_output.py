@@ -1,0 +1,62 @@
+"""The standard output that is closed early, full, or shown no command."""
+
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from conftest import TINY
+
+NANDRAM = f"{sys.executable} -m nandram"
+
+
+def shell(command: str, folder: Path) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        ["bash", "-o", "pipefail", "-c", command], cwd=folder, capture_output=True, text=True, check=False
+    )
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    (tmp_path / "job.fio").write_text("[job]\nrw=randread\nbs=4k\nnumber_ios=10\n")
+    return tmp_path
+
+
+COMMANDS = [f"run {TINY} job.fio", "schema", f"check {TINY}", f"compare {TINY} nvme-client-tlc", "--help"]
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_who_closes_it_has_enough(folder: Path, command: str) -> None:
+    """rich and typer would make a failure of it."""
+    found = shell(f"{NANDRAM} {command} | true", folder)
+    assert (found.returncode, found.stderr) == (0, "")
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no /dev/full")
+@pytest.mark.parametrize("command", COMMANDS)
+def test_a_full_disk_is_told_in_one_line(folder: Path, command: str) -> None:
+    found = shell(f"{NANDRAM} {command} > /dev/full", folder)
+    assert found.stderr == "error: the output cannot be written: No space left on device\n"
+    assert found.returncode == 2
+
+
+@pytest.mark.parametrize("command", ["", "capture", "memory"])
+def test_without_a_command_the_help_is_shown(folder: Path, command: str) -> None:
+    found = shell(f"{NANDRAM} {command}", folder)
+    assert found.stderr.startswith(f"Usage: nandram {command}".strip())
+    assert (found.returncode, found.stdout) == (2, "")
+
+
+@pytest.mark.parametrize("command", [f"run {TINY} long.fio", f"compare {TINY} {TINY} long.fio --jobs 1"])
+def test_an_interruption_is_one_line(folder: Path, command: str) -> None:
+    (folder / "long.fio").write_text("[job]\nrw=randread\nbs=4k\ntime_based\nruntime=100000\nnorandommap\n")
+    process = subprocess.Popen(
+        [*NANDRAM.split(), *command.split()], cwd=folder, stderr=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    )
+    with pytest.raises(subprocess.TimeoutExpired):
+        process.wait(4)
+    process.send_signal(signal.SIGINT)
+    out, err = process.communicate(timeout=60)
+    assert (process.returncode, out, err.strip()) == (130, "", "interrupted")
