@@ -70,6 +70,11 @@ typedef struct {
     uint64_t dram_bytes;     /* of the cache */
     uint64_t needed_bytes;   /* in the file that the present or a token needs */
     uint64_t space_bytes;    /* in the file that may be needed */
+    uint64_t faults;         /* loads and stores that found nothing mapped, and waited */
+    uint64_t store_faults;   /* first stores to what was mapped for a load, or synced since */
+    uint64_t read_ahead;     /* segments that were mapped before they were asked for */
+    uint64_t evicted;        /* segments that left the mapping */
+    uint64_t mapped_bytes;
 } nandram_stats;
 
 /* Makes a memory in a new file, or on a block device that begins with zeros; opens one as its last sync left it. */
@@ -108,6 +113,22 @@ int nandram_verify(nandram_memory *memory, void (*each)(void *user, int code, co
 /* Gathers what is needed, and gives the rest of the file's space back. */
 int nandram_compact(nandram_memory *memory);
 int nandram_get_stats(nandram_memory *memory, nandram_stats *stats);
+
+/* Loads and stores: where the bytes from `address` on are in this process, until nandram_close. The first call maps the whole memory, by
+ * userfaultfd(2): where the kernel does not let this process have its faults it fails (NANDRAM_NOT_MAPPABLE) and the memory is as before.
+ * What is not in DRAM is fetched when it is touched. What cannot be read, is not allocated, or not permitted, ends the process with one
+ * line. All calls go on as before; after a rollback the same addresses show the restored bytes. */
+int nandram_map(nandram_memory *memory, uint64_t address, uint64_t bytes, void **at);
+
+/* How a range will be used, as madvise(2) has it; of no consequence while nothing is mapped. */
+enum nandram_advice {
+    NANDRAM_NORMAL = 0,
+    NANDRAM_RANDOM = 1,
+    NANDRAM_SEQUENTIAL = 2,
+    NANDRAM_WILL_NEED = 3, /* it is read meanwhile */
+    NANDRAM_DONT_NEED = 4  /* it leaves DRAM; nothing is lost */
+};
+int nandram_advise(nandram_memory *memory, uint64_t address, uint64_t bytes, int advice);
 
 /* A reader beside the writer: the memory as its last sync left it, whatever the writer does, until it is refreshed. `dram`: bytes of its
  * cache, or 0. */

@@ -3,12 +3,18 @@
 use std::ffi::{c_char, c_int, c_void};
 use std::sync::Mutex;
 
-use memory::{Error, Memory, Options, Permissions, Stats, Token};
+use memory::{Advised, Error, Held, Memory, Options, Permissions, Stats, Token};
 
 use crate::{Code, Failure, bytes, c_text, given, path, put, room, text, told};
 
 /// A memory that is open. Threads may share it: calls go one after the other.
-pub struct Handle(Mutex<Memory>);
+pub struct Handle(Mutex<Option<Held>>);
+
+impl Handle {
+    fn call<T>(&self, call: impl FnOnce(&mut Held) -> T) -> T {
+        call(self.0.lock().expect("no call panics").as_mut().expect("it is not closed"))
+    }
+}
 
 /// How a memory is made or opened; 0: as if it were not said.
 #[derive(Clone, Copy)]
@@ -34,6 +40,11 @@ pub struct NandramStats {
     dram_bytes: u64,
     needed_bytes: u64,
     space_bytes: u64,
+    faults: u64,
+    store_faults: u64,
+    read_ahead: u64,
+    evicted: u64,
+    mapped_bytes: u64,
 }
 
 impl NandramStats {
@@ -49,6 +60,11 @@ impl NandramStats {
             dram_bytes: stats.dram_bytes,
             needed_bytes: stats.needed_bytes,
             space_bytes: stats.space_bytes,
+            faults: stats.map.faults,
+            store_faults: stats.map.store_faults,
+            read_ahead: stats.map.read_ahead,
+            evicted: stats.map.evicted,
+            mapped_bytes: stats.map.mapped_bytes,
         }
     }
 }
@@ -59,9 +75,9 @@ pub(crate) type Each<T> = Option<unsafe extern "C" fn(*mut c_void, T, *const c_c
 ///
 /// # Safety
 /// `handle` is null or comes from `nandram_create` or `nandram_open`, and was not closed.
-unsafe fn with(handle: *const Handle, call: impl FnOnce(&mut Memory) -> Result<(), Failure>) -> c_int {
+unsafe fn with(handle: *const Handle, call: impl FnOnce(&mut Held) -> Result<(), Failure>) -> c_int {
     // SAFETY: The caller says so.
-    told(unsafe { given("memory", handle) }.and_then(|handle| call(&mut handle.0.lock().expect("no call panics"))))
+    told(unsafe { given("memory", handle) }.and_then(|handle| handle.call(call)))
 }
 
 /// # Safety
@@ -87,7 +103,7 @@ unsafe fn begin(
         }
         let memory = open(name, &options)?;
         // SAFETY: It is not null, and the caller says that there is room.
-        unsafe { put(out, Box::into_raw(Box::new(Handle(Mutex::new(memory))))) };
+        unsafe { put(out, Box::into_raw(Box::new(Handle(Mutex::new(Some(Held::Plain(Box::new(memory)))))))) };
         Ok(())
     };
     told(begun())
@@ -125,16 +141,17 @@ pub unsafe extern "C" fn nandram_close(memory: *mut Handle) -> c_int {
         return Code::Ok as c_int;
     }
     // SAFETY: It came from a box, and the caller does not use it again.
-    let memory = unsafe { Box::from_raw(memory) }.0.into_inner().expect("no call panics");
-    told(memory.close().map_err(Failure::from))
+    let held = unsafe { Box::from_raw(memory) }.0.into_inner().expect("no call panics");
+    told(held.map_or(Ok(()), Held::close).map_err(Failure::from))
 }
 
 /// # Safety
 /// `memory` is null or open.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn nandram_capacity(memory: *const Handle) -> u64 {
+    let capacity = |held: &mut Held| held.with(|memory| Ok(memory.shape().capacity())).unwrap_or(0);
     // SAFETY: The caller says so.
-    unsafe { memory.as_ref() }.map_or(0, |handle| handle.0.lock().expect("no call panics").shape().capacity())
+    unsafe { memory.as_ref() }.map_or(0, |handle| handle.call(capacity))
 }
 
 /// # Safety
@@ -143,7 +160,9 @@ pub unsafe extern "C" fn nandram_capacity(memory: *const Handle) -> u64 {
 pub unsafe extern "C" fn nandram_alloc(memory: *mut Handle, bytes: u64, temporary: c_int, address: *mut u64) -> c_int {
     // SAFETY: The caller says so.
     unsafe {
-        with(memory, |memory| memory.alloc(bytes, temporary != 0).map(|at| put(address, at)).map_err(Failure::from))
+        with(memory, |held| {
+            held.with(|memory| memory.alloc(bytes, temporary != 0)).map(|at| put(address, at)).map_err(Failure::from)
+        })
     }
 }
 
@@ -152,19 +171,19 @@ pub unsafe extern "C" fn nandram_alloc(memory: *mut Handle, bytes: u64, temporar
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn nandram_delete(memory: *mut Handle, address: u64, bytes: u64) -> c_int {
     // SAFETY: The caller says so.
-    unsafe { with(memory, |memory| Ok(memory.delete(address, bytes)?)) }
+    unsafe { with(memory, |held| Ok(held.delete(address, bytes)?)) }
 }
 
 /// # Safety
 /// `memory` is null or open.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn nandram_set_permissions(memory: *mut Handle, address: u64, bytes: u64, allowed: u32) -> c_int {
-    let call = |memory: &mut Memory| {
+    let call = |held: &mut Held| {
         if allowed > 7 {
             return Err(Failure::Argument(format!("permissions are {allowed:#x}, expected bits of 0x7")));
         }
         let (read, write, permanent) = (allowed & 1 != 0, allowed & 2 != 0, allowed & 4 != 0);
-        Ok(memory.set_permissions(address, bytes, Permissions { read, write, permanent, ..Permissions::PRIVATE })?)
+        Ok(held.set_permissions(address, bytes, Permissions { read, write, permanent, ..Permissions::PRIVATE })?)
     };
     // SAFETY: The caller says so.
     unsafe { with(memory, call) }
@@ -175,7 +194,7 @@ pub unsafe extern "C" fn nandram_set_permissions(memory: *mut Handle, address: u
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn nandram_read(memory: *mut Handle, address: u64, into: *mut c_void, count: usize) -> c_int {
     // SAFETY: The caller says so.
-    unsafe { with(memory, |memory| Ok(memory.read(address, room("into", into.cast(), count)?)?)) }
+    unsafe { with(memory, |held| Ok(held.read(address, room("into", into.cast(), count)?)?)) }
 }
 
 /// # Safety
@@ -183,17 +202,17 @@ pub unsafe extern "C" fn nandram_read(memory: *mut Handle, address: u64, into: *
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn nandram_write(memory: *mut Handle, address: u64, from: *const c_void, count: usize) -> c_int {
     // SAFETY: The caller says so.
-    unsafe { with(memory, |memory| Ok(memory.write(address, bytes("from", from.cast(), count)?)?)) }
+    unsafe { with(memory, |held| Ok(held.write(address, bytes("from", from.cast(), count)?)?)) }
 }
 
 /// # Safety
 /// `memory` is null or open; `name` is null or a text; `token` is null or has room.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn nandram_sync(memory: *mut Handle, name: *const c_char, token: *mut u64) -> c_int {
-    let call = |memory: &mut Memory| {
+    let call = |held: &mut Held| {
         // SAFETY: The caller says so.
         let name = if name.is_null() { None } else { Some(unsafe { text("name", name) }?) };
-        let given = memory.sync(name)?;
+        let given = held.sync(name)?;
         // SAFETY: The caller says so.
         unsafe { put(token, given.0) };
         Ok(())
@@ -207,7 +226,7 @@ pub unsafe extern "C" fn nandram_sync(memory: *mut Handle, name: *const c_char, 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn nandram_rollback(memory: *mut Handle, token: u64) -> c_int {
     // SAFETY: The caller says so.
-    unsafe { with(memory, |memory| Ok(memory.rollback(Token(token))?)) }
+    unsafe { with(memory, |held| Ok(held.rollback(Token(token))?)) }
 }
 
 /// # Safety
@@ -215,7 +234,7 @@ pub unsafe extern "C" fn nandram_rollback(memory: *mut Handle, token: u64) -> c_
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn nandram_drop(memory: *mut Handle, token: u64) -> c_int {
     // SAFETY: The caller says so.
-    unsafe { with(memory, |memory| Ok(memory.drop_token(Token(token))?)) }
+    unsafe { with(memory, |held| Ok(held.with(|memory| memory.drop_token(Token(token)))?)) }
 }
 
 /// # Safety
@@ -224,7 +243,10 @@ pub unsafe extern "C" fn nandram_drop(memory: *mut Handle, token: u64) -> c_int 
 pub unsafe extern "C" fn nandram_token(memory: *mut Handle, name: *const c_char, token: *mut u64) -> c_int {
     // SAFETY: The caller says so.
     unsafe {
-        with(memory, |memory| memory.token(text("name", name)?).map(|found| put(token, found.0)).map_err(Failure::from))
+        with(memory, |held| {
+            let name = text("name", name)?;
+            held.with(|memory| memory.token(name)).map(|found| put(token, found.0)).map_err(Failure::from)
+        })
     }
 }
 
@@ -252,7 +274,7 @@ pub(crate) unsafe fn each_token(
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn nandram_tokens(memory: *mut Handle, each: Each<u64>, user: *mut c_void) -> c_int {
     // SAFETY: The caller says so.
-    unsafe { with(memory, |memory| each_token(memory.tokens()?, each, user)) }
+    unsafe { with(memory, |held| each_token(held.with(Memory::tokens)?, each, user)) }
 }
 
 /// # Safety
@@ -260,7 +282,12 @@ pub unsafe extern "C" fn nandram_tokens(memory: *mut Handle, each: Each<u64>, us
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn nandram_name(memory: *mut Handle, name: *const c_char, address: u64, bytes: u64) -> c_int {
     // SAFETY: The caller says so.
-    unsafe { with(memory, |memory| Ok(memory.name(text("name", name)?, address, bytes)?)) }
+    unsafe {
+        with(memory, |held| {
+            let name = text("name", name)?;
+            Ok(held.with(|memory| memory.name(name, address, bytes))?)
+        })
+    }
 }
 
 /// # Safety
@@ -272,9 +299,10 @@ pub unsafe extern "C" fn nandram_find(
     address: *mut u64,
     bytes: *mut u64,
 ) -> c_int {
-    let call = |memory: &mut Memory| {
+    let call = |held: &mut Held| {
         // SAFETY: The caller says so.
-        let (at, size) = memory.find(unsafe { text("name", name) }?)?;
+        let name = unsafe { text("name", name) }?;
+        let (at, size) = held.with(|memory| memory.find(name))?;
         // SAFETY: The caller says so.
         unsafe { (put(address, at), put(bytes, size)) };
         Ok(())
@@ -288,7 +316,7 @@ pub unsafe extern "C" fn nandram_find(
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn nandram_verify(memory: *mut Handle, each: Each<c_int>, user: *mut c_void) -> c_int {
     // SAFETY: The caller says so.
-    unsafe { with(memory, |memory| each_lost(memory.verify()?.0, each, user)) }
+    unsafe { with(memory, |held| each_lost(held.with(Memory::verify)?.0, each, user)) }
 }
 
 /// Calls `each` with the code and message of everything that cannot be read, and fails with the last.
@@ -311,17 +339,53 @@ pub(crate) unsafe fn each_lost(lost: Vec<Error>, each: Each<c_int>, user: *mut c
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn nandram_compact(memory: *mut Handle) -> c_int {
     // SAFETY: The caller says so.
-    unsafe { with(memory, |memory| Ok(memory.compact()?)) }
+    unsafe { with(memory, |held| Ok(held.with(Memory::compact)?)) }
 }
 
 /// # Safety
 /// `memory` is null or open; `stats` has room.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn nandram_get_stats(memory: *mut Handle, stats: *mut NandramStats) -> c_int {
-    let call = |memory: &mut Memory| {
+    let call = |held: &mut Held| {
+        let segment = held.with(|memory| Ok(memory.shape().segment_bytes))?;
         // SAFETY: The caller says so.
-        unsafe { put(stats, NandramStats::of(&memory.stats(), memory.shape().segment_bytes.into())) };
+        unsafe { put(stats, NandramStats::of(&held.stats()?, segment.into())) };
         Ok(())
+    };
+    // SAFETY: The caller says so.
+    unsafe { with(memory, call) }
+}
+
+/// # Safety
+/// `memory` is null or open; `at` has room.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn nandram_map(memory: *mut Handle, address: u64, bytes: u64, at: *mut *mut c_void) -> c_int {
+    let mapped = || {
+        // SAFETY: The caller says so.
+        let handle = unsafe { given("memory", memory) }?;
+        if at.is_null() {
+            return Err(Failure::Argument("at is NULL".to_owned()));
+        }
+        let mut guard = handle.0.lock().expect("no call panics");
+        let (held, area) = guard.take().expect("it is not closed").area(address, bytes);
+        *guard = Some(held);
+        // SAFETY: It is not null, and the caller says that there is room.
+        unsafe { put(at, area?.start().cast()) };
+        Ok(())
+    };
+    told(mapped())
+}
+
+/// # Safety
+/// `memory` is null or open.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn nandram_advise(memory: *mut Handle, address: u64, bytes: u64, advice: c_int) -> c_int {
+    let call = |held: &mut Held| {
+        let known = usize::try_from(advice).ok().and_then(|advice| Advised::ALL.get(advice));
+        let Some(advised) = known else {
+            return Err(Failure::Argument(format!("advice is {advice}, expected 0 to 4")));
+        };
+        Ok(held.advise(address, bytes, *advised)?)
     };
     // SAFETY: The caller says so.
     unsafe { with(memory, call) }

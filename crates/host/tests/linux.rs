@@ -207,6 +207,30 @@ fn a_sync_writes_what_was_changed_then_the_journal_then_flushes() {
 }
 
 #[test]
+fn what_was_allocated_is_not_read_from_the_drive() {
+    let areas = || vec![Area { first: 0, pages: 100, kind: AreaKind::File }];
+    let call = |bench: &mut Bench, act, address, bytes| {
+        let step = Step { instructions: 0, act, bytes, address };
+        bench.free[0] = bench.linux.call(Time::ZERO, 0, &step).is_some();
+        while !bench.free[0] {
+            assert!(bench.step(), "it waits for nothing");
+        }
+    };
+    let (mut found, mut allocated) = (Bench::new(1024, areas(), 1, 1), Bench::new(1024, areas(), 1, 1));
+    allocated.linux.is_allocated(0, 100);
+    for bench in [&mut found, &mut allocated] {
+        // In the middle of a page, of one that is there by then, and what nobody wrote.
+        call(bench, Act::Write, 5 * PAGE + 100, 50);
+        call(bench, Act::Write, 5 * PAGE + 150, PAGE as u32);
+        call(bench, Act::Read, 20 * PAGE, PAGE as u32);
+        call(bench, Act::Sync, 0, 0);
+    }
+    let of = |bench: &Bench, op: Op| bench.commands.iter().filter(|each| each.0 == op).count();
+    assert_eq!((of(&found, Op::Read), of(&allocated, Op::Read)), (2, 0));
+    assert_eq!(of(&found, Op::Write), of(&allocated, Op::Write));
+}
+
+#[test]
 fn what_was_written_before_is_where_writing_it_would_have_left_it() {
     let areas = || vec![Area { first: 0, pages: 800, kind: AreaKind::Anonymous }];
     let (mut rule, mut made) = (Bench::new(512, areas(), 1, 1), Bench::new(512, areas(), 1, 1));

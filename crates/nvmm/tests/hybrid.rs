@@ -401,6 +401,43 @@ fn with_prefetching_no_line_is_lost_and_every_prefetch_is_accounted_for() {
     }
 }
 
+/// Hot pages that take half of the cache, pages at random, and readers in order of many lengths, in parts that differ.
+#[test]
+fn adaptive_prefetching_saves_misses_and_never_costs_the_cache_many() {
+    let (mut none, mut adaptive) = (0, 0);
+    for seed in 0..60 {
+        let (sequential, random, length) = (seed % 4, 1 + seed % 3, 1 << (seed % 6));
+        let [without, with] = [Prefetch::None, Prefetch::Adaptive(16)].map(|prefetch| {
+            let prefetches = if prefetch == Prefetch::None { 0 } else { 4 };
+            let config = Config { prefetch, prefetches, sets: 16, fetches: 6, tag_buffer: 4, pages: 4096, ..config() };
+            let mut world = World::new(&config, seed);
+            let mut rng = Streams::new(seed).stream("what is asked");
+            let mut readers = [(0, 0); 4];
+            for id in 0..3000 {
+                let kind = rng.below(4 + sequential + random);
+                let page = if kind < 4 {
+                    rng.below(32)
+                } else if kind < 4 + random {
+                    rng.below(4096)
+                } else {
+                    let (next, left) = &mut readers[rng.below(4) as usize];
+                    if *left == 0 {
+                        (*next, *left) = (rng.below(4000), length);
+                    }
+                    (*next, *left) = (*next + 1, *left - 1);
+                    *next - 1
+                };
+                world.ask(id, page * u64::from(config.page_bytes), LineKind::Fill);
+                world.settle();
+            }
+            world.hybrid.stats().misses
+        });
+        assert!(with <= without + without / 20 + 10, "seed {seed}: {with} misses, {without} without");
+        (none, adaptive) = (none + without, adaptive + with);
+    }
+    assert!(10 * adaptive < 9 * none, "{adaptive} misses, {none} without");
+}
+
 #[test]
 fn who_waits_is_answered_before_the_page_is_stored() {
     let mut world = World::new(&config(), 1);

@@ -3,12 +3,12 @@
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 
-use ::memory::{Error, Memory, Options, Permissions, Token, shape_of};
+use ::memory::{Advised, Error, Held, Memory, Options, Permissions, Token, shape_of};
 use pyo3::buffer::PyBuffer;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict};
 
-use crate::mapping::{self, Held, MemoryArea};
+use crate::mapping::{ADVICE, MemoryArea};
 use crate::user_error;
 
 /// A fault of the file, `nandram.StorageError`; what the caller did wrong is `nandram.UserError`.
@@ -229,8 +229,9 @@ impl MemoryFile {
     }
 
     fn advise(&self, py: Python<'_>, address: u64, bytes: u64, how: &str) -> PyResult<()> {
-        let Some(advice) = mapping::Advised::of(how) else {
-            return Err(user_error(py, format!("advice is {how:?}, expected {}", mapping::Advised::NAMES.join(", "))));
+        let known = ADVICE.iter().position(|name| *name == how);
+        let Some(advice) = known.map(|which| Advised::ALL[which]) else {
+            return Err(user_error(py, format!("advice is {how:?}, expected {}", ADVICE.join(", "))));
         };
         self.held(py, |held| held.advise(address, bytes, advice))
     }

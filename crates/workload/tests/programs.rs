@@ -2,7 +2,7 @@
 
 use media::{Act, Step, Steps};
 use sim::Streams;
-use workload::program::{Backing, Programs};
+use workload::program::{Backing, Before, Programs};
 
 fn parse(text: &str) -> Programs {
     Programs::parse("program.toml", text, &Streams::new(1)).unwrap_or_else(|error| panic!("{error}"))
@@ -52,9 +52,10 @@ fn a_table_that_is_created_is_written_whole_before_it_is_measured() {
 #[test]
 fn a_table_that_was_created_says_so_and_is_not_written() {
     let mut programs = parse("kind = \"gups\"\ntable = \"1MiB\"\nupdates = 10\ncreated = true\n");
-    assert!(programs.regions()[0].written);
+    assert_eq!(programs.regions()[0].before, Before::Written);
     assert_eq!(all(&mut programs, 0).len(), 20);
-    assert!(!parse("kind = \"gups\"\ntable = \"1MiB\"\nupdates = 10\n").regions()[0].written);
+    let found = parse("kind = \"gups\"\ntable = \"1MiB\"\nupdates = 10\n");
+    assert_eq!(found.regions()[0].before, Before::Found);
 }
 
 #[test]
@@ -63,8 +64,8 @@ fn a_token_reads_its_experts_and_the_context_and_adds_its_own() {
                 tokens = 3\nthreads = 2\n";
     let mut programs = parse(text);
     let (weights, context) = (programs.regions()[0].clone(), programs.regions()[1].clone());
-    assert_eq!((weights.backing, weights.bytes, weights.written), (Backing::Mapped, 1 << 20, false));
-    assert_eq!((context.backing, context.bytes, context.written), (Backing::Anonymous, 4 * 256 * 13, true));
+    assert_eq!((weights.backing, weights.bytes, weights.before), (Backing::Mapped, 1 << 20, Before::Found));
+    assert_eq!((context.backing, context.bytes, context.before), (Backing::Anonymous, 4 * 256 * 13, Before::Written));
     let threads = [all(&mut programs, 0), all(&mut programs, 1)];
     let of = |region: &workload::program::Region, at: &u64| (region.base..region.base + region.bytes).contains(at);
     let mut matrices = std::collections::BTreeMap::new();
@@ -189,4 +190,33 @@ fn mistakes_are_told_in_a_line() {
         message(&format!("[[program]]\n{gups}threads = 40\n[[program]]\n{gups}threads = 40\n")),
     ];
     insta::assert_snapshot!(found.join("\n"));
+}
+
+#[test]
+fn servers_append_to_one_log_whose_pages_nobody_wrote() {
+    let mut programs = parse("kind = \"webserver\"\noperations = 60\nthreads = 4\n");
+    let log = programs.regions().iter().find(|region| region.name == "log").expect("it has a log").clone();
+    assert_eq!((log.backing, log.before), (Backing::File, Before::Allocated));
+    let buffers = programs.regions().iter().find(|region| region.name == "buffers").expect("it has buffers");
+    assert_eq!(buffers.before, Before::Allocated);
+    let mut end = log.base;
+    for thread in 0..4 {
+        for step in all(&mut programs, thread).iter().filter(|step| step.act == Act::Write) {
+            assert_eq!(step.address, end, "behind what was appended before");
+            end += u64::from(step.bytes);
+        }
+    }
+    assert!(end > log.base + 60 * 1024 && end <= log.base + log.bytes);
+}
+
+#[test]
+fn tokens_that_warm_are_not_measured() {
+    let text = "kind = \"inference\"\nweights = \"1MiB\"\nkv = \"1KiB\"\nlayers = 4\nthreads = 2\ntokens = 2\n";
+    let (mut cold, mut warm) = (parse(text), parse(&format!("{text}warm = 1\ncontext = 3\n")));
+    let (cold, warm) = (all(&mut cold, 1), all(&mut warm, 1));
+    let begin = warm.iter().position(|step| step.act == Act::Begin).expect("it begins to measure");
+    // Half of the weights for each token, and of what three to five tokens left.
+    let weights = (1 << 20) / 64 / 2;
+    assert_eq!((begin, warm.len() - begin - 1), (weights + 3 * 8, 2 * weights + 4 * 8 + 5 * 8));
+    assert!(cold.len() == 2 * weights + 8 && cold.iter().all(|step| step.act == Act::Load));
 }

@@ -4,7 +4,7 @@ use sim::Time;
 
 use super::frames::{CACHED, DIRTY, LOCKED, MARKED, REFERENCED};
 use super::io::What;
-use super::{Doing, JOURNAL, Linux, ON_FILE};
+use super::{ABSENT, Doing, JOURNAL, Linux, ON_FILE};
 
 impl Linux {
     pub(super) fn go_on_call(&mut self, thread: u16, at: Time) -> Option<Time> {
@@ -15,10 +15,10 @@ impl Linux {
         while next < end {
             self.callers[usize::from(thread)].doing = Doing::Call { write, next, end, partial };
             let place = self.places[next as usize];
-            if place == ON_FILE {
-                at = if !write {
+            if place == ON_FILE || place == ABSENT {
+                at = if !write && place == ON_FILE {
                     self.read_ahead(thread, next, end, false, at)?
-                } else if partial {
+                } else if partial && place == ON_FILE {
                     self.read_in(thread, next, next, 1, u64::MAX, at)?
                 } else {
                     let frame = self.allocate(next, CACHED, thread)?;

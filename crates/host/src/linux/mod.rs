@@ -254,6 +254,11 @@ impl Linux {
         }
     }
 
+    /// Pages from `first` on were allocated, and never written: nothing of them is to be read from the drive.
+    pub fn is_allocated(&mut self, first: u64, pages: u64) {
+        self.places[first as usize..(first + pages) as usize].fill(ABSENT);
+    }
+
     /// When it has something to do next.
     pub fn next_event(&self) -> Option<Time> {
         self.agenda.peek().map(|Reverse((at, _, _))| *at)

@@ -8,7 +8,7 @@ use media::{Op, Request, Status, Step};
 use nand::PayloadKind;
 use serde_json::{Map, Value, json};
 use sim::{Histogram, Streams, Time};
-use workload::program::{Backing, Programs};
+use workload::program::{Backing, Before, Programs};
 
 use super::run::{MemoryError, World};
 use crate::compose::Parts;
@@ -52,8 +52,13 @@ impl Drive {
         cache: Option<&Path>,
     ) -> Result<Drive, MemoryError> {
         let mut linux = Linux::new(config, areas(programs), programs.threads(), streams);
-        for region in programs.regions().iter().filter(|region| region.written) {
-            linux.was_written(region.base / PAGE, region.bytes.div_ceil(PAGE));
+        for region in programs.regions() {
+            let (first, pages) = (region.base / PAGE, region.bytes.div_ceil(PAGE));
+            match region.before {
+                Before::Found => {}
+                Before::Written => linux.was_written(first, pages),
+                Before::Allocated => linux.is_allocated(first, pages),
+            }
         }
         let parts = Parts::new(system, PayloadKind::None)?;
         let wanted = linux.drive_pages() * PAGE;

@@ -67,6 +67,14 @@ impl MainMemory {
         }
     }
 
+    /// Before time begins: `bytes` from `address` on are allocated, and nothing was ever written to them.
+    pub fn is_allocated(&mut self, address: u64, bytes: u64) {
+        match self {
+            MainMemory::Dram(_) => {}
+            MainMemory::Hybrid(hybrid) => hybrid.is_allocated(address, bytes),
+        }
+    }
+
     /// Asks for a line at `now`.
     ///
     /// # Panics

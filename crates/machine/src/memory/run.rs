@@ -8,7 +8,7 @@ use media::{LINE, LineRequest, Op, Status};
 use serde_json::{Map, Value, json};
 use sim::{Streams, Time};
 use workload::JobInfo;
-use workload::program::Programs;
+use workload::program::{Before, Programs};
 
 use super::drive::Drive;
 use super::{HybridError, MainMemory};
@@ -90,7 +90,7 @@ pub(super) struct InMemory {
 impl InMemory {
     fn new(programs: &Programs, config: LinuxConfig, streams: &Streams) -> InMemory {
         let mut kernel = Resident::new(config, &super::drive::areas(programs), streams);
-        for region in programs.regions().iter().filter(|region| region.written) {
+        for region in programs.regions().iter().filter(|region| region.before == Before::Written) {
             kernel.was_written(region.base / PAGE, region.bytes.div_ceil(PAGE));
         }
         InMemory { kernel, effects: Effects::default() }
@@ -184,8 +184,12 @@ pub fn run(
     if found > room {
         return Err(MemoryError::Room { file, found: sim::units::show_size(found), room: sim::units::show_size(room) });
     }
-    for region in programs.regions().iter().filter(|region| region.written) {
-        memory.was_written(region.base, region.bytes);
+    for region in programs.regions() {
+        match region.before {
+            Before::Found => {}
+            Before::Written => memory.was_written(region.base, region.bytes),
+            Before::Allocated => memory.is_allocated(region.base, region.bytes),
+        }
     }
     let world = InMemory::new(&programs, kernel, &streams);
     Flight::new(system, programs, memory, world).fly(system, &file, watch)

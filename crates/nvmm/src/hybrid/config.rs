@@ -15,8 +15,9 @@ pub enum Prefetch {
     None,
     /// After a miss, the next so many pages (NVMM, "Latency Sensitivity": 16).
     Sequential(u32),
-    /// Pages ahead of what is read in order, ever more of them up to so many; none behind what is not. Not to be used
-    /// where the next pages pay although nobody reads them in order: a small file that is read at random.
+    /// Pages ahead of what is read in order, of many readers at once: as many as streams went on before, as are needed to be in
+    /// time, as idle flash allows and as the cache keeps, at most so many; none behind what is not read in order. Not to be
+    /// used where the next pages pay although nobody reads them in order: a small file that is read at random.
     Adaptive(u32),
 }
 

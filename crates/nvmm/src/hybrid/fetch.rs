@@ -3,6 +3,7 @@
 use super::directory::Victim;
 use super::evict::Phase;
 use super::lookup::{LINES, PAGES};
+use super::prefetch::Seen;
 use super::waiting::{Asked, Line, List};
 use super::{Decision, DramRequest, Hybrid, Move, Outside, Plant, Purpose};
 use media::line::{LINE, LineKind};
@@ -75,7 +76,10 @@ impl Hybrid {
         }
         if let Some(Victim { page: leaves, dirty, unused }) = victim {
             self.stats.evictions += 1;
-            self.stats.prefetches_unused += u64::from(unused);
+            if unused {
+                self.stats.prefetches_unused += 1;
+                self.prefetcher.unused();
+            }
             if dirty {
                 self.stats.dirty_evictions += 1;
                 if !self.planted(Plant::DirtyDropped) {
@@ -89,7 +93,7 @@ impl Hybrid {
         self.decide(Decision::Miss { page, write, victim, cleaned });
         if !prefetch {
             self.wait_for(line, number, out);
-            self.prefetcher.missed(page, self.config.pages);
+            self.tell_prefetcher(page, Seen::Missed);
         }
     }
 
@@ -127,7 +131,7 @@ impl Hybrid {
         self.decide(Decision::Merged { page, write: line.kind == Asked::WriteBack });
         self.wait_for(line, fetch, out);
         if first {
-            self.used_prefetched(page);
+            self.tell_prefetcher(page, Seen::Coming);
         }
     }
 

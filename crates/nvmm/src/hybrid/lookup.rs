@@ -3,6 +3,7 @@
 use media::line::LINE;
 
 use super::directory::{Found, Touched};
+use super::prefetch::Seen;
 use super::tags::Tags;
 use super::waiting::{Asked, Line, List};
 use super::{Decision, DramRequest, Hybrid, Move, Outside, Purpose};
@@ -114,7 +115,7 @@ impl Hybrid {
         self.stats.hits += 1;
         self.decide(Decision::Hit { page, write });
         if first {
-            self.used_prefetched(page);
+            self.tell_prefetcher(page, Seen::There);
         }
         let line = self.number_of(line);
         if self.config.moves {

@@ -21,6 +21,7 @@
 //! [`Workload::open`].
 
 mod generated;
+mod options;
 mod pattern;
 mod region;
 mod replay;
@@ -36,49 +37,9 @@ use sim::{Dense, Streams, Time};
 use crate::error::Error;
 use crate::workload::{What, Workload};
 use generated::Generated;
+pub use options::{Beyond, Options, Replay};
 use region::Region;
 use slots::{Ready, Slot, Slots};
-
-/// How a workload meets a drive.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Options {
-    /// Bytes of the drive. What is left of a last sector is not used.
-    pub capacity: u64,
-    /// How traces keep time.
-    pub replay: Replay,
-    /// What becomes of a trace's addresses beyond the drive. (A job file's region must always lie on it.)
-    pub beyond: Beyond,
-}
-
-impl Options {
-    /// Open loop; addresses beyond the drive are errors.
-    pub const fn new(capacity: u64) -> Options {
-        Options { capacity, replay: Replay::OpenLoop, beyond: Beyond::Error }
-    }
-}
-
-/// How a trace is replayed.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Replay {
-    /// As timestamped.
-    OpenLoop,
-    /// As fast as `depth` outstanding requests allow.
-    ClosedLoop {
-        /// Outstanding requests, 1 or more.
-        depth: u32,
-    },
-    /// As timestamped, each stamp times a factor above 0: 0.5 is twice as fast.
-    Scaled(f64),
-}
-
-/// What becomes of a trace's addresses beyond the drive.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Beyond {
-    /// They are an error.
-    Error,
-    /// They are taken modulo the drive's size; a request that would cross the end is moved to end there.
-    Wrap,
-}
 
 /// What a player wants of the loop.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -212,7 +173,7 @@ impl Player {
     /// If a job's region does not lie on the drive, a trace reaches beyond it, or an option makes no sense.
     pub fn new(workload: &Workload, options: &Options, streams: &Streams) -> Result<Player, Error> {
         let options = Options { capacity: options.capacity - options.capacity % SECTOR, ..*options };
-        check(&options)?;
+        options.check()?;
         let mut jobs = Vec::with_capacity(workload.plans.len());
         let mut total = Some(0);
         for plan in &workload.plans {
@@ -496,16 +457,4 @@ impl Job {
             ready.rotate();
         }
     }
-}
-
-fn check(options: &Options) -> Result<(), Error> {
-    let (option, found, expected) = match options.replay {
-        _ if options.capacity == 0 => ("capacity", "less than a sector".to_owned(), "at least 512 bytes"),
-        Replay::ClosedLoop { depth: 0 } => ("closed-loop depth", "0".to_owned(), "at least 1"),
-        Replay::Scaled(factor) if !(factor > 0.0 && factor.is_finite()) => {
-            ("time scale", factor.to_string(), "a factor above 0")
-        }
-        _ => return Ok(()),
-    };
-    Err(Error::Option { option, found, expected })
 }

@@ -7,12 +7,14 @@
 //! the proportion that the semaphores keep; `videoserver` serves as fast as it can, and does not replace videos.
 
 use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
+use std::sync::atomic::Ordering::Relaxed;
 
 use media::{Act, Step};
 use sim::Rng;
 
 use super::sequential::transfer;
-use super::{Backing, Making, Thread};
+use super::{Backing, Before, Making, Thread};
 use crate::error::Error;
 use crate::trace::TraceError;
 
@@ -31,7 +33,7 @@ enum Flow {
     WriteWhole,
     /// Random bytes at its end, at most the mean append.
     Append,
-    /// Random bytes at the end of a log.
+    /// Random bytes at the end of the log.
     Log,
     Sync,
     /// So many bytes, anywhere in a file.
@@ -146,11 +148,13 @@ pub(super) fn make(making: &mut Making<'_>, kind: &'static str) -> Result<(), Er
         set.push((at, bytes));
         at += (bytes + if fixed { 0 } else { of.append }).next_multiple_of(PAGE);
     }
-    let base = making.regions.add("files", Backing::File, at);
-    let logs = of.append * 16;
-    let log = making.regions.add("logs", Backing::File, logs * threads);
+    let base = making.regions.add("files", Backing::File, Before::Found, at);
+    // One, which grows: to its end all threads append.
+    let room = of.append * 16 * threads;
+    let log = making.regions.add("log", Backing::File, Before::Allocated, room);
+    let end = Arc::new(AtomicU64::new(0));
     let io = of.io.max(of.append);
-    let buffers = making.regions.add("buffers", Backing::Anonymous, io * threads);
+    let buffers = making.regions.add("buffers", Backing::Anonymous, Before::Allocated, io * threads);
     let set: Arc<[(u64, u64)]> = set.into_iter().map(|(at, bytes)| (base + at, bytes)).collect();
     for thread in 0..threads {
         making.threads.push(Box::new(Worker {
@@ -163,7 +167,8 @@ pub(super) fn make(making: &mut Making<'_>, kind: &'static str) -> Result<(), Er
             left: operations / threads + u64::from(thread < operations % threads),
             turns: 0,
             next: 0,
-            log: (log + thread * logs, 0, logs),
+            log: (log, room),
+            end: Arc::clone(&end),
             buffer: buffers + thread * io,
         }));
     }
@@ -196,8 +201,9 @@ struct Worker {
     turns: u64,
     /// Where it goes on in its own file.
     next: u64,
-    /// Base, length so far, and room.
-    log: (u64, u64, u64),
+    /// Base and room of the log, and its length so far, of all threads.
+    log: (u64, u64),
+    end: Arc<AtomicU64>,
     buffer: u64,
 }
 
@@ -224,12 +230,12 @@ impl Worker {
             }
             Log => {
                 let length = 1 + self.rng.below(self.of.append);
-                let (base, end, room) = &mut self.log;
-                if *end + length > *room {
-                    *end = 0;
+                let (base, room) = self.log;
+                let mut at = self.end.fetch_add(length, Relaxed) % room;
+                if at + length > room {
+                    at = 0;
                 }
-                transfer(steps, true, *base + *end, length, self.buffer);
-                *end += length;
+                transfer(steps, true, base + at, length, self.buffer);
             }
             Sync => steps.push(Step { instructions: BETWEEN, act: Act::Sync, bytes: 0, address: start }),
             ReadAt(length) => {

@@ -4,7 +4,7 @@
 use media::{Act, LINE, Step};
 use sim::Rng;
 
-use super::{Backing, Making, Thread};
+use super::{Backing, Before, Making, Thread};
 use crate::error::Error;
 use crate::trace::TraceError;
 
@@ -13,8 +13,8 @@ use crate::trace::TraceError;
 const COMPUTE: u32 = 6;
 
 /// `weights`, the bytes of all; `layers`; `experts` of each layer, of which a token uses `active`, drawn anew for each layer
-/// and token; `kv`, the bytes that a token leaves in all layers; `context`, the tokens before the first; `tokens`; `threads`,
-/// each with its part of each matrix and of what the context has left.
+/// and token; `kv`, the bytes that a token leaves in all layers; `context`, the tokens before the first; `warm`, those that are made
+/// before measuring begins; `tokens`; `threads`, each with its part of each matrix and of what the context has left.
 pub(super) fn make(making: &mut Making<'_>, _: &'static str) -> Result<(), Error> {
     let keys = &mut *making.keys;
     let layers = keys.count("layers", (1, 1024), Some(32))?;
@@ -23,13 +23,13 @@ pub(super) fn make(making: &mut Making<'_>, _: &'static str) -> Result<(), Error
     let threads = keys.count("threads", (1, 64), Some(4))?;
     let tokens = keys.count("tokens", (1, 1 << 20), None)?;
     let context = keys.count("context", (0, 1 << 24), Some(0))?;
+    let warm = keys.count("warm", (0, 1 << 20), Some(0))?;
     let matrix = keys.size("weights", LINE * layers * experts, None)? / layers / experts / LINE * LINE;
     let left = (keys.size("kv", LINE * layers, None)? / layers).next_multiple_of(LINE);
-    let room = left * (context + tokens);
-    let weights = making.regions.add("weights", Backing::Mapped, matrix * experts * layers);
-    let kv = making.regions.add("context", Backing::Anonymous, room * layers);
+    let room = left * (context + warm + tokens);
+    let weights = making.regions.add("weights", Backing::Mapped, Before::Found, matrix * experts * layers);
     // The context is there; what the tokens add is written as they come.
-    making.regions.0.last_mut().expect("it was added").written = true;
+    let kv = making.regions.add("context", Backing::Anonymous, Before::Written, room * layers);
     for thread in 0..threads {
         making.threads.push(Box::new(Decoder {
             // All threads draw the same experts.
@@ -45,6 +45,7 @@ pub(super) fn make(making: &mut Making<'_>, _: &'static str) -> Result<(), Error
             context,
             layers,
             layer: 0,
+            warm,
             tokens,
         }));
     }
@@ -65,6 +66,8 @@ struct Decoder {
     context: u64,
     layers: u64,
     layer: u64,
+    /// Tokens before measuring begins, and then.
+    warm: u64,
     tokens: u64,
 }
 
@@ -100,7 +103,15 @@ impl Thread for Decoder {
         }
         self.layer += 1;
         if self.layer == self.layers {
-            (self.layer, self.context, self.tokens) = (0, self.context + 1, self.tokens - 1);
+            (self.layer, self.context) = (0, self.context + 1);
+            if self.warm == 0 {
+                self.tokens -= 1;
+            } else {
+                self.warm -= 1;
+                if self.warm == 0 {
+                    steps.push(Step { act: Act::Begin, ..Step::default() });
+                }
+            }
         }
         Ok(())
     }

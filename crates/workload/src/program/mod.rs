@@ -45,6 +45,17 @@ pub enum Backing {
     File,
 }
 
+/// What a region's bytes are as time begins.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Before {
+    /// Where they were put long ago: in files, in flash that is main memory.
+    Found,
+    /// Written before, from the region's beginning to its end.
+    Written,
+    /// Nothing: the program allocates them, and what it has not written is zeros.
+    Allocated,
+}
+
 /// Memory that a program uses.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Region {
@@ -56,8 +67,8 @@ pub struct Region {
     pub base: u64,
     /// Its bytes.
     pub bytes: u64,
-    /// All of it was written before, from its beginning to its end.
-    pub written: bool,
+    /// What its bytes are as time begins.
+    pub before: Before,
 }
 
 /// Regions begin at multiples of this: of a page, and of the longest that main memory is made of.
@@ -98,9 +109,9 @@ impl Regions {
     }
 
     /// Adds one. Its base.
-    fn add(&mut self, name: &'static str, backing: Backing, bytes: u64) -> u64 {
+    fn add(&mut self, name: &'static str, backing: Backing, before: Before, bytes: u64) -> u64 {
         let base = self.end();
-        self.0.push(Region { name, backing, base, bytes, written: false });
+        self.0.push(Region { name, backing, base, bytes, before });
         base
     }
 }

@@ -3,7 +3,7 @@
 use media::{Act, Step};
 use sim::Rng;
 
-use super::{Backing, Making, Thread};
+use super::{Backing, Before, Making, Thread};
 use crate::error::Error;
 use crate::trace::TraceError;
 
@@ -42,8 +42,8 @@ pub(super) fn make(making: &mut Making<'_>, kind: &'static str) -> Result<(), Er
     if create && created {
         return Err(keys.error("created", "found true, expected false where create is true"));
     }
-    let base = making.regions.add(region, backing, bytes);
-    making.regions.0.last_mut().expect("it was added").written = created;
+    let before = if created { Before::Written } else { Before::Found };
+    let base = making.regions.add(region, backing, before, bytes);
     for thread in 0..threads {
         let part = |n: u64| bytes / WORD * n / threads * WORD;
         let created = base + part(thread);

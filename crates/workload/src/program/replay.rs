@@ -5,7 +5,7 @@ use std::path::Path;
 
 use media::{Act, Step};
 
-use super::{Backing, Making, Regions, Thread};
+use super::{Backing, Before, Making, Regions, Thread};
 use crate::error::Error;
 use crate::memory::{Access, Op, Reader};
 use crate::trace::TraceError;
@@ -51,7 +51,7 @@ impl Replay {
                 }
             }
         }
-        let base = regions.add("memory", Backing::Anonymous, (pieces.len() as u64).max(1) * PIECE);
+        let base = regions.add("memory", Backing::Anonymous, Before::Found, (pieces.len() as u64).max(1) * PIECE);
         for (number, place) in pieces.values_mut().enumerate() {
             *place = base + number as u64 * PIECE;
         }

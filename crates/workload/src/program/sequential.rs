@@ -2,7 +2,7 @@
 
 use media::{Act, LINE, Step};
 
-use super::{Backing, Making, Thread};
+use super::{Backing, Before, Making, Thread};
 use crate::error::Error;
 use crate::trace::TraceError;
 
@@ -15,8 +15,9 @@ pub(super) fn make(making: &mut Making<'_>, kind: &'static str) -> Result<(), Er
     let file = keys.size("file", 4096, None)?;
     let block = keys.size("block", 64, Some(64 << 10))?;
     let threads = keys.count("threads", (1, 64), Some(1))?;
-    let base = making.regions.add("file", Backing::File, file);
-    let buffers = making.regions.add("buffers", Backing::Anonymous, (block * threads).next_multiple_of(LINE));
+    let base = making.regions.add("file", Backing::File, Before::Found, file);
+    let buffers =
+        making.regions.add("buffers", Backing::Anonymous, Before::Allocated, (block * threads).next_multiple_of(LINE));
     for thread in 0..threads {
         let part = |n: u64| file / LINE * n / threads * LINE;
         making.threads.push(Box::new(Blocks {

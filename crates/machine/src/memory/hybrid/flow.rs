@@ -351,6 +351,20 @@ impl HybridMemory {
         self.fault = None;
     }
 
+    /// Before time begins: see [`super::MainMemory::is_allocated`]. What was in the pages of 64 KB is deleted, so that they are
+    /// created when they are first used, as after an `alloc`.
+    pub fn is_allocated(&mut self, address: u64, bytes: u64) {
+        if !self.config.full {
+            return;
+        }
+        let (segment, segments) = (u64::from(self.config.cache.page_bytes), u64::from(self.config.nvmm.segments));
+        for page in address / segment / segments..(address + bytes).div_ceil(segment * segments) {
+            let (address, _) = self.place(page * segments);
+            self.ask_at_once(Request::Delete { address });
+        }
+        self.programs_before = self.nvmm.stats().programs.iter().sum();
+    }
+
     /// Asks the page table for something before time begins.
     pub(super) fn ask_at_once(&mut self, request: Request) {
         let tag = Tag(self.config.nvmm.tags - 1);
