@@ -6,8 +6,10 @@ mod aligned;
 mod discard;
 mod marks;
 mod ring;
+mod slice;
 
 pub use aligned::{ALIGNMENT, Aligned, aligned};
 pub use discard::{discard, punch};
 pub use marks::{mark, marked, unmark};
 pub use ring::{Ring, Transfer};
+pub use slice::ask_for_short_slices;

@@ -43,7 +43,10 @@ impl Ring {
     /// # Errors
     /// If the kernel has no io_uring or does not let this process use it.
     pub fn new(entries: u32) -> io::Result<Ring> {
-        Ok(Ring { ring: IoUring::new(entries)?, entries, under_way: 0 })
+        // The ends of requests are noted when the thread that made them calls the kernel, rather than by interrupting it. Kernels before 5.19 do
+        // not know that.
+        let ring = IoUring::builder().setup_coop_taskrun().build(entries).or_else(|_| IoUring::new(entries))?;
+        Ok(Ring { ring, entries, under_way: 0 })
     }
 
     /// Requests that were put in and have not come out.

@@ -1,5 +1,5 @@
 //! Loads and stores of a mapped memory beside mmap and raw reads of the same file, cold, in one run, several times by turns; what is
-//! printed is the median of each and their ratios: `mapped FILE MIB COUNT ROUNDS`.
+//! printed is the median of each, their ratios, and the least and the most that a round had: `mapped FILE MIB COUNT ROUNDS`.
 
 use std::fs::{File, OpenOptions};
 use std::hint::black_box;
@@ -72,6 +72,14 @@ fn pager_seconds() -> f64 {
 fn median(mut values: Vec<f64>) -> f64 {
     values.sort_by(f64::total_cmp);
     values[values.len() / 2]
+}
+
+/// The ratio of the medians, and the least and the most of the rounds'.
+fn ratio(ours: &[f64], theirs: &[f64]) -> String {
+    let mut rounds: Vec<f64> = ours.iter().zip(theirs).map(|(ours, theirs)| ours / theirs).collect();
+    rounds.sort_by(f64::total_cmp);
+    let whole = median(ours.to_vec()) / median(theirs.to_vec());
+    format!("{whole:.2} ({:.2} to {:.2})", rounds[0], rounds[rounds.len() - 1])
 }
 
 struct Bench<'a> {
@@ -270,14 +278,13 @@ fn main() -> Outcome<()> {
             ours.push(updates);
             reads.push(read);
         }
+        let (of_mapped, of_raw) = (ratio(&ours, &mapped), ratio(&reads, &raw));
         let (mapped, raw, ours, reads) = (median(mapped), median(raw), median(ours), median(reads));
         println!(
             "{threads} threads: mmap {mapped:.0}/s, O_DIRECT {raw:.0}/s, Memory {ours:.0}/s and {reads:.0} reads/s"
         );
         println!(
-            "{threads} threads: Memory is {:.2} of mmap, its reads {:.2} of O_DIRECT; {:.1} us of its thread a fault",
-            ours / mapped,
-            reads / raw,
+            "{threads} threads: Memory is {of_mapped} of mmap, its reads {of_raw} of O_DIRECT; {:.1} us of its thread a fault",
             bench.pager.lock().expect("nobody panicked")
         );
     }
@@ -287,10 +294,10 @@ fn main() -> Outcome<()> {
         raw.push(one);
         ours.push(other);
     }
+    let of_raw = ratio(&ours, &raw);
     let (raw, ours) = (median(raw) / 1e6, median(ours) / 1e6);
     println!(
-        "in order: O_DIRECT by 1 MiB {raw:.0} MB/s, loads {ours:.0} MB/s: {:.2}; {:.1} us of its thread a segment",
-        ours / raw,
+        "in order: O_DIRECT by 1 MiB {raw:.0} MB/s, loads {ours:.0} MB/s: {of_raw}; {:.1} us of its thread a segment",
         bench.pager.lock().expect("nobody panicked")
     );
     let hits: Vec<(f64, f64)> = (0..rounds).map(|_| bench.hits()).collect::<Outcome<_>>()?;

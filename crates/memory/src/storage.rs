@@ -11,6 +11,8 @@ use crate::disk::Pool;
 use crate::layout::{MARK, RECORDS, Shape, UNIT, mark, record};
 use crate::sums::{Sums, sum};
 
+/// Rows of neighbouring blocks that are read together: what is wanted in any order wants all of them soon.
+const ROWS: u32 = 16;
 /// Of a page whose checksum says so.
 const UNWRITTEN: &str = "it was never written";
 
@@ -18,13 +20,28 @@ const UNWRITTEN: &str = "it was never written";
 #[derive(Clone, Copy, Debug)]
 enum Flight {
     None,
-    Read { id: OpId, block: u32, page: u32 },
-    Program { id: OpId, twice: bool },
-    LoadRow { block: u32 },
+    Read {
+        id: OpId,
+        block: u32,
+        page: u32,
+    },
+    Program {
+        id: OpId,
+        twice: bool,
+    },
+    /// Of so many blocks.
+    LoadRows {
+        first: u32,
+        count: u32,
+    },
     WriteRow,
     Mark,
-    Flush { id: OpId },
-    Record { slot: usize },
+    Flush {
+        id: OpId,
+    },
+    Record {
+        slot: usize,
+    },
 }
 
 /// The end of an operation of the controller's.
@@ -95,7 +112,7 @@ impl<D: Device> Storage<D> {
             copies: shape.blocks,
             halves: BTreeMap::new(),
             shape,
-            sums: Sums::new(shape.block_segments),
+            sums: Sums::new(shape.blocks + shape.own_blocks(), shape.block_segments),
             flights: Vec::new(),
             free: Vec::new(),
             pool: Pool::new(largest as usize),
@@ -174,9 +191,35 @@ impl<D: Device> Storage<D> {
                 let waiting = self.waiting.entry(block).or_default();
                 waiting.push((id, page));
                 if waiting.len() == 1 {
-                    let (offset, bytes) = (self.shape.row(block), self.shape.row_bytes());
-                    let buffer = self.pool.take();
-                    self.start(Flight::LoadRow { block }, Op::Read, offset, bytes, buffer);
+                    let first = block / ROWS * ROWS;
+                    self.load_rows(first, ROWS.min(self.sums.blocks() - first));
+                }
+            }
+        }
+    }
+
+    fn load_rows(&mut self, first: u32, count: u32) {
+        let bytes = u64::from(count) * self.shape.row_bytes();
+        let buffer = direct::Aligned::new(bytes as usize);
+        self.start(Flight::LoadRows { first, count }, Op::Read, self.shape.row(first), bytes, buffer);
+    }
+
+    /// Rows were read, or not: who waits for one goes on.
+    fn rows_loaded(&mut self, first: u32, count: u32, buffer: &[u8], result: &io::Result<()>) {
+        if result.is_err() && count > 1 {
+            // Which of them it is, is found by reading each that somebody wants by itself.
+            let wanted: Vec<u32> = self.waiting.range(first..first + count).map(|(block, _)| *block).collect();
+            return wanted.into_iter().for_each(|block| self.load_rows(block, 1));
+        }
+        let rows = buffer.chunks_exact(self.shape.row_bytes() as usize);
+        for (block, row) in (first..first + count).zip(rows) {
+            if result.is_ok() {
+                self.sums.load(block, row);
+            }
+            for (id, page) in self.waiting.remove(&block).unwrap_or_default() {
+                match result {
+                    Ok(()) => self.read_copy(id, block, page),
+                    Err(error) => self.lost(id, block, page, &format!("its checksum cannot be read: {error}")),
                 }
             }
         }
@@ -400,17 +443,9 @@ impl<D: Device> Storage<D> {
                 let status = if failed { Status::Failed } else { Status::Ok };
                 self.finished.push_back(Finished { id, status, content: None });
             }
-            (Flight::LoadRow { block }, result) => {
-                let waiting = self.waiting.remove(&block).expect("somebody wants it");
-                if result.is_ok() {
-                    self.sums.load(block, &buffer);
-                }
-                for (id, page) in waiting {
-                    match &result {
-                        Ok(()) => self.read_copy(id, block, page),
-                        Err(error) => self.lost(id, block, page, &format!("its checksum cannot be read: {error}")),
-                    }
-                }
+            (Flight::LoadRows { first, count }, result) => {
+                // It is of another size than what is used again.
+                return self.rows_loaded(first, count, &buffer, &result);
             }
             (Flight::WriteRow | Flight::Mark, Ok(())) => {
                 let (_, rows) = self.barrier.as_mut().expect("rows are written for a barrier");

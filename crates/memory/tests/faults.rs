@@ -122,3 +122,30 @@ fn single_pages_that_fail_are_gone_around() {
     }
     assert!(elsewhere > 20, "{elsewhere}");
 }
+
+/// Rows of checksums are read together; one that cannot be read takes with it what lies in its block, and nothing else.
+#[test]
+fn a_row_of_checksums_that_cannot_be_read_loses_its_block_alone() {
+    let mut memory = made(3);
+    let page = memory.shape().page_bytes();
+    let pages = memory.shape().capacity() / page / 2;
+    let at = memory.alloc(pages * page, false).expect("room");
+    memory.write(at, &vec![7; (pages * page) as usize]).expect("written");
+    memory.sync(None).expect("synced");
+    let image = memory.into_device().image;
+    let segments = pages * u64::from(shape().segments);
+    let mut lost = 0;
+    for block in 0..shape().blocks {
+        let mut recorder = Recorder::new(image.clone(), 3);
+        recorder.bad = shape().row(block)..shape().row(block) + 1;
+        let mut memory = Memory::open_on(recorder, shape(), DRAM, "a disk").expect("its own state is there twice");
+        let (found, _) = memory.verify().expect("the table is there");
+        assert!(found.len() <= shape().block_segments as usize, "block {block}: {}", found.len());
+        for error in &found {
+            assert!(error.to_string().contains("its checksum cannot be read: Input/output error"), "{error}");
+        }
+        lost += found.len() as u64;
+    }
+    // The catalog's page has something too.
+    assert!((segments..=segments + u64::from(shape().segments)).contains(&lost), "{lost} of {segments}");
+}

@@ -15,7 +15,7 @@ use crate::frames::{Frames, NONE};
 use crate::{MapStats, Memory};
 
 /// Most segments that leave at once.
-const LEAVING: u64 = 32;
+const LEAVING: u64 = 256;
 /// Requests of the controller that reading ahead leaves to faults, and those that writing back leaves to reading.
 const FOR_FAULTS: usize = 8;
 const FOR_READS: usize = 24;
@@ -122,22 +122,25 @@ impl<D: Device> Core<D> {
         self.memory.as_ref().map_or(0, |memory| key * u64::from(memory.shape().segment_bytes))
     }
 
-    /// Does all that can be done without waiting.
-    pub fn serve(&mut self) {
+    /// Does all that can be done without waiting. Whether there was anything.
+    pub fn serve(&mut self) -> bool {
         self.faults.clear();
         let mut faults = std::mem::take(&mut self.faults);
         self.region.faults(&mut faults).expect("the descriptor is ours, and open");
         for fault in &faults {
             self.fault(*fault);
         }
+        let mut any = !faults.is_empty();
         self.faults = faults;
         loop {
             let filled = self.fill();
             self.read_ahead();
             let ended = self.collect();
+            self.pages.wake_placed(&mut self.region);
             if !filled && !ended {
-                return;
+                return any;
             }
+            any = true;
         }
     }
 
@@ -162,8 +165,8 @@ impl<D: Device> Core<D> {
         if self.memory.is_none() {
             self.end(&format!("{}: the memory is closed", self.path));
         }
-        if protected && self.pages.is_mapped(key) {
-            self.stats.store_faults += 1;
+        if write && self.pages.is_mapped(key) {
+            self.stats.store_faults += u64::from(protected);
             self.check_permission(key, true);
         }
         let absent = !self.pages.is_mapped(key);

@@ -81,7 +81,6 @@ impl Kernel for Model {
         self.step(|machine| {
             let old = machine.pages.insert(key, (content(bytes), writable));
             assert!(old.is_none(), "segment {key} is there");
-            wake(machine, key);
         });
     }
 
@@ -104,8 +103,8 @@ impl Kernel for Model {
         self.step(|machine| machine.pages.retain(|key, _| !(first..first + count).contains(key)));
     }
 
-    fn wake(&mut self, key: Key) {
-        self.step(|machine| wake(machine, key));
+    fn wake(&mut self, first: Key, count: u64) {
+        self.step(|machine| (first..first + count).for_each(|key| wake(machine, key)));
     }
 }
 
@@ -168,6 +167,7 @@ impl Core {
                 false => self.waiting.push(key),
             }
         }
+        self.pages.wake_placed(&mut self.kernel);
         let ahead = thread_rng().gen_range(0..2 * KEYS);
         if ahead < KEYS && self.pages.room() > 0 && self.pages.state(ahead) == super::pages::State::Absent {
             self.pages.place_ahead(ahead, 1, &bytes(&self.below.get(ahead)), &mut self.kernel);
@@ -294,7 +294,7 @@ fn nobody_waits_for_ever_when_others_roll_back() {
 
 #[test]
 fn planted_bugs_are_caught() {
-    for plant in [Plant::NotProtected, Plant::StoresForgotten, Plant::NotWoken] {
+    for plant in [Plant::NotProtected, Plant::StoresForgotten, Plant::NotWoken, Plant::PlacedNotWoken] {
         let caught = std::panic::catch_unwind(|| shuttle::check_random(move || run(plant, false), 20_000));
         assert!(caught.is_err(), "{plant:?} was not caught");
     }

@@ -4,6 +4,7 @@ use std::os::fd::OwnedFd;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, JoinHandle};
+use std::time::{Duration, Instant};
 
 use rustix::event::{EventfdFlags, PollFd, PollFlags, Timespec, eventfd, poll};
 
@@ -15,6 +16,10 @@ use crate::error::Error;
 
 /// How long the thread waits before it tries again what there was no room for.
 const RETRY: Timespec = Timespec { tv_sec: 0, tv_nsec: 100_000_000 };
+
+/// How long the thread looks for faults and ends of reads before it sleeps: as long as a read of flash takes. To be woken takes a good part
+/// of that, twice a fault.
+const LOOKS: Duration = Duration::from_micros(60);
 
 /// What the thread and the callers share.
 struct Shared<D: Device> {
@@ -112,9 +117,15 @@ fn run<D: Device>(shared: &Shared<D>) {
     let _together = Together;
     let mut ends: Option<OwnedFd> = None;
     let mut asked = false;
+    direct::ask_for_short_slices();
+    let alone = thread::available_parallelism().map_or(1, usize::from) < 2;
+    let looks = if alone { Duration::ZERO } else { LOOKS };
+    let mut last = Instant::now();
     while !shared.stop.load(Ordering::SeqCst) {
         let mut core = shared.lock();
-        core.serve();
+        if core.serve() {
+            last = Instant::now();
+        }
         let device = core.memory.as_ref().map(|memory| memory.engine.storage.device());
         match device {
             // A copy of the descriptor, since the memory may be closed meanwhile.
@@ -131,6 +142,9 @@ fn run<D: Device>(shared: &Shared<D>) {
         drop(core);
         while shared.callers.load(Ordering::SeqCst) > 0 {
             thread::yield_now();
+        }
+        if !stuck && last.elapsed() < looks {
+            continue;
         }
         let mut fds = [
             PollFd::new(&faults, PollFlags::IN),

@@ -25,7 +25,7 @@ pub(crate) type Key = u64;
 
 /// What the kernel does with the pages at our addresses.
 pub(crate) trait Kernel {
-    /// `bytes` are at segments, from `key` on, where nothing was; whoever waits for them goes on.
+    /// `bytes` are at segments, from `key` on, where nothing was; whoever waits for them goes on when it is woken.
     fn place(&mut self, key: Key, bytes: &[u8], writable: bool);
     /// It may be stored to; whoever waits goes on.
     fn unprotect(&mut self, key: Key);
@@ -35,8 +35,8 @@ pub(crate) trait Kernel {
     fn copy_out(&self, key: Key, into: &mut [u8]);
     /// Nothing is there any more.
     fn discard(&mut self, first: Key, count: u64);
-    /// Whoever waits for it looks again.
-    fn wake(&mut self, key: Key);
+    /// Whoever waits for one of a range looks again.
+    fn wake(&mut self, first: Key, count: u64);
 }
 
 /// What keeps segments that are not mapped.
@@ -85,6 +85,9 @@ pub(crate) enum Plant {
     /// A fault that was overtaken wakes nobody.
     #[cfg(test)]
     NotWoken,
+    /// Nor does what was placed.
+    #[cfg(test)]
+    PlacedNotWoken,
 }
 
 const ABSENT: u8 = 0;
@@ -104,6 +107,8 @@ pub(crate) struct Pages {
     order: VecDeque<Key>,
     mapped: u64,
     limit: u64,
+    /// Placed, and whoever waits for it not woken yet: first and count.
+    placed: Vec<(Key, u64)>,
     /// Became dirty, since all were last held. Some may have left since, some are there twice.
     dirty: Vec<Key>,
     dirty_now: u64,
@@ -119,6 +124,7 @@ impl Pages {
             order: VecDeque::new(),
             mapped: 0,
             limit,
+            placed: Vec::new(),
             dirty: Vec::new(),
             dirty_now: 0,
             plant: Plant::Nothing,
@@ -204,7 +210,7 @@ impl Pages {
             // What the fault was for has come since it was told.
             #[cfg(test)]
             _ if self.plant == Plant::NotWoken => {}
-            (State::Clean | State::Held, false) | (State::Dirty, _) => kernel.wake(key),
+            (State::Clean | State::Held, false) | (State::Dirty, _) => kernel.wake(key, 1),
         }
         Outcome::Nothing
     }
@@ -223,6 +229,18 @@ impl Pages {
         self.set(key, if write { DIRTY } else { CLEAN });
         self.order.push_back(key);
         kernel.place(key, bytes, write);
+        self.placed.push((key, 1));
+    }
+
+    /// Whoever waits for what was placed goes on. All at once: a processor that is about to run one of them need not be told of the next.
+    pub fn wake_placed(&mut self, kernel: &mut impl Kernel) {
+        for (first, count) in self.placed.drain(..) {
+            #[cfg(test)]
+            if self.plant == Plant::PlacedNotWoken {
+                continue;
+            }
+            kernel.wake(first, count);
+        }
     }
 
     /// The content of neighbouring segments that somebody may want is here.
@@ -236,6 +254,7 @@ impl Pages {
             self.order.push_back(key);
         }
         kernel.place(first, bytes, false);
+        // Who faulted there since the faults were looked at last is woken for that.
     }
 
     /// Up to `count` segments leave, those that came first; what they hold is below then. Fewer, if there is no room below.

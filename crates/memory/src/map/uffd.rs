@@ -9,8 +9,8 @@ use std::ptr;
 
 use linux_raw_sys::general::{
     UFFD_API, UFFD_EVENT_PAGEFAULT, UFFD_FEATURE_PAGEFAULT_FLAG_WP, UFFD_FEATURE_THREAD_ID, UFFD_PAGEFAULT_FLAG_WP,
-    UFFD_PAGEFAULT_FLAG_WRITE, UFFDIO_COPY_MODE_WP, UFFDIO_REGISTER_MODE_MISSING, UFFDIO_REGISTER_MODE_WP, uffd_msg,
-    uffdio_api, uffdio_copy, uffdio_range, uffdio_register, uffdio_writeprotect,
+    UFFD_PAGEFAULT_FLAG_WRITE, UFFDIO_COPY_MODE_DONTWAKE, UFFDIO_COPY_MODE_WP, UFFDIO_REGISTER_MODE_MISSING,
+    UFFDIO_REGISTER_MODE_WP, uffd_msg, uffdio_api, uffdio_copy, uffdio_range, uffdio_register, uffdio_writeprotect,
 };
 use linux_raw_sys::ioctl::{UFFDIO_API, UFFDIO_COPY, UFFDIO_REGISTER, UFFDIO_WAKE, UFFDIO_WRITEPROTECT};
 use rustix::io::Errno;
@@ -198,7 +198,8 @@ impl Region {
 
 impl Kernel for Region {
     fn place(&mut self, key: Key, bytes: &[u8], writable: bool) {
-        let mode = if writable { 0 } else { u64::from(UFFDIO_COPY_MODE_WP) };
+        let protects = if writable { 0 } else { UFFDIO_COPY_MODE_WP };
+        let mode = u64::from(protects | UFFDIO_COPY_MODE_DONTWAKE);
         let (dst, src) = (self.address(key) as u64, bytes.as_ptr() as u64);
         let last = self.address(key + (bytes.len() / self.segment) as u64 - 1);
         assert_eq!(last as u64 + self.segment as u64 - dst, bytes.len() as u64, "whole segments");
@@ -239,8 +240,8 @@ impl Kernel for Region {
             .expect("the mapping is there");
     }
 
-    fn wake(&mut self, key: Key) {
-        let mut range = self.range(key, 1);
+    fn wake(&mut self, first: Key, count: u64) {
+        let mut range = self.range(first, count);
         // SAFETY: The structure is the kernel's own; threads only look again.
         let woken = unsafe { ioctl(&self.faults, Updater::<{ UFFDIO_WAKE as Opcode }, _>::new(&mut range)) };
         woken.expect("the range is registered");

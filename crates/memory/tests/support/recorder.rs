@@ -30,6 +30,8 @@ pub struct Recorder {
     pub room: Option<u64>,
     /// A request that is to fail: its kind, how many of these come before.
     pub failing: Option<(Op, u64)>,
+    /// What of the file no read can have.
+    pub bad: std::ops::Range<u64>,
     pub released: u64,
 }
 
@@ -44,6 +46,7 @@ impl Recorder {
             ids: 0,
             room: None,
             failing: None,
+            bad: 0..0,
             released: 0,
         }
     }
@@ -119,7 +122,8 @@ impl Device for Recorder {
     fn wait(&mut self) -> io::Result<Ended> {
         let at = self.rng.below(self.pending.len() as u64) as usize;
         let (mut request, mark) = self.pending.remove(at);
-        if self.fails(request.op) {
+        let bad = request.offset < self.bad.end && request.offset + request.bytes as u64 > self.bad.start;
+        if self.fails(request.op) || request.op == Op::Read && bad {
             return Ok(Ended { request, result: Err(io::Error::from_raw_os_error(5)) });
         }
         let place = request.offset as usize..request.offset as usize + request.bytes;
