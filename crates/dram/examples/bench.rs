@@ -7,7 +7,8 @@
 //! ```
 //!
 //! Patterns: `random` (saturated random reads), `chase` (random reads, one outstanding), `sequential` (saturated), `mixed`
-//! (saturated, two random reads to one write), `dma` (reads of 4 KiB, eight outstanding, through two channels).
+//! (saturated, two random reads to one write), `dma` and `page` (reads of 4 KiB, eight and one outstanding,
+//! through two channels, whose driver goes by [`Memory::next_done`]).
 
 use dram::{Channel, Completion, Config, Device, Kind, Memory, Request};
 use sim::{Rng, Streams, Time};
@@ -67,8 +68,8 @@ fn measured_memory(memory: &mut Memory, requests: &[Request], outstanding: usize
     for request in &requests[..next] {
         memory.submit(end, *request);
     }
-    while let Some(now) = memory.next_event() {
-        memory.advance(now, &mut done);
+    while let Some(now) = memory.next_done() {
+        memory.advance_done(now, &mut done);
         let ended = done.len();
         done.clear();
         for _ in 0..ended {
@@ -84,7 +85,7 @@ fn measured_memory(memory: &mut Memory, requests: &[Request], outstanding: usize
 
 fn main() {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
-    let usage = "expected PRESET, then random, chase, sequential, mixed or dma, then a number of requests";
+    let usage = "expected PRESET, then random, chase, sequential, mixed, dma or page, then a number of requests";
     let [preset, pattern, requests] = arguments.as_slice() else {
         eprintln!("found {} arguments, {usage}", arguments.len());
         std::process::exit(2);
@@ -107,6 +108,7 @@ fn main() {
         "sequential" => Some((Pattern::Sequential, 64)),
         "mixed" => Some((Pattern::Mixed, 64)),
         "dma" => Some((Pattern::Large, 8)),
+        "page" => Some((Pattern::Large, 1)),
         _ => None,
     };
     let Some((pattern, outstanding)) = run else {

@@ -2,8 +2,10 @@
 
 use sim::Time;
 
+use crate::bank::CLOSED;
 use crate::channel::{Channel, NEVER, Transfer};
-use crate::request::Kind;
+use crate::queue::NONE;
+use crate::request::{Ack, Kind};
 
 impl Channel {
     /// When [`Channel::advance`] is to be called next at the latest: no request is done before. `None` while nothing is
@@ -13,6 +15,10 @@ impl Channel {
         let done = self.done.front().map(|done| done.at);
         if self.is_alone {
             return Some(done.map_or(self.alone.end, |done| done.min(self.alone.end)));
+        }
+        if self.is_planned {
+            self.leave_plan();
+            return self.next_event();
         }
         if !self.has_work() {
             return done;
@@ -35,18 +41,40 @@ impl Channel {
         if !self.goes_far {
             self.go_far();
         }
-        if self.is_alone || !self.has_work() {
-            return self.next_event();
+        if !self.is_planned {
+            if self.is_alone || !self.has_work() {
+                return self.next_event();
+            }
+            self.peek();
         }
-        let command = self.peek();
-        let cycle = self.soonest_served(command).min(self.soonest_entered(command));
-        self.no_earlier(self.done.front().map(|done| done.at), cycle)
+        if self.is_planned || self.plan() {
+            return Some(self.done.front().map_or(self.plan.at, |done| done.at.min(self.plan.at)));
+        }
+        let command = self.next.cycle;
+        let entered = self.soonest_entered(command);
+        let done = self.done.front().map(|done| done.at);
+        if self.has_through || self.ending == [0; 2] || self.waiting > self.waiting_writes {
+            return self.no_earlier(done, self.soonest_served(command).min(entered));
+        }
+        let served = self.clock.time(self.soonest_read(command)) + self.settings.latency;
+        self.no_earlier(Some(done.map_or(served, |done| done.min(served))), entered)
+    }
+
+    /// Who asks goes step by step.
+    #[cold]
+    fn leave_plan(&mut self) {
+        if self.plan.early {
+            self.settle_plan(self.early_arrival() - 1);
+        } else if self.plan.told {
+            self.settle_plan(0);
+        }
+        self.is_planned = false;
     }
 
     /// A request has come.
-    #[cold]
     pub(crate) fn count_far(&mut self, transfer: &Transfer) {
         self.has_long |= transfer.to_serve > 1;
+        self.has_through |= transfer.request.ack == Ack::Written && transfer.request.kind == Kind::Write;
         self.ending[usize::from(transfer.to_serve > 1)] += u32::from(transfer.ends_served());
     }
 
@@ -56,6 +84,7 @@ impl Channel {
         self.goes_far = true;
         for transfer in self.transfers.iter().filter(|transfer| transfer.to_serve > 0 && transfer.ends_served()) {
             self.ending[usize::from(transfer.to_serve > 1)] += 1;
+            self.has_through |= transfer.request.kind == Kind::Write;
         }
     }
 
@@ -64,6 +93,35 @@ impl Channel {
     fn no_earlier(&self, done: Option<Time>, cycle: u64) -> Option<Time> {
         let next = if cycle >= NEVER - 1 { Time::MAX } else { self.clock.time(cycle) };
         Some(done.map_or(next, |done| done.min(next)))
+    }
+
+    /// No read is done before this cycle, all of which have entered: each bank that reads wait for has to be opened first, or
+    /// closed and opened.
+    #[inline(always)]
+    fn soonest_read(&self, command: u64) -> u64 {
+        let t = &self.config.device.timing;
+        let (open, close) = (u64::from(t.rcd), u64::from(t.rp + t.rcd));
+        let mut soonest = NEVER;
+        for (rank, board) in self.ranks.iter().zip(self.boards.iter()) {
+            let mut banks = rank.waiting[Kind::Read as usize];
+            while banks != 0 {
+                let bank = &board.banks[banks.trailing_zeros() as usize % 64];
+                banks &= banks - 1;
+                let column = match () {
+                    () if bank.row == CLOSED => bank.next_activate.max(command) + open,
+                    () if bank.hit[Kind::Read as usize] == NONE => bank.next_precharge.max(command) + close,
+                    () => bank.next_column.max(command),
+                };
+                soonest = soonest.min(column);
+            }
+        }
+        let mut bursts = 1;
+        if self.ending[0] == 0 {
+            let large = self.transfers.iter().filter(|transfer| transfer.to_serve > 0 && transfer.ends_served());
+            bursts = large.map(|transfer| transfer.to_serve).min().unwrap_or(1);
+        }
+        let first = soonest.max(self.column_at).saturating_add(self.gaps.to_end[Kind::Read as usize]);
+        first.saturating_add(u64::from(bursts - 1) * self.settings.gap_min)
     }
 
     /// No request is done by being served before this cycle.

@@ -8,6 +8,7 @@ use crate::bank::CLOSED;
 use crate::board::{RANKS, class};
 use crate::channel::{Channel, NEVER, Transfer};
 use crate::command::CommandKind;
+use crate::layout::Place;
 use crate::rank::State;
 use crate::request::{Completion, Kind, Request};
 
@@ -45,23 +46,7 @@ impl Channel {
         if self.ranks[rank].state != State::Up || arrival < self.enter_next {
             return false;
         }
-        let t = &self.config.device.timing;
-        let (board, bank) = (&self.boards[rank % RANKS], self.bank(rank, number));
-        let allows = |class| board.allows(place.group as usize, class);
-        let mut floor = self.floor.max(arrival);
-        let (mut precharge, mut activate, mut ready) = (NEVER, NEVER, bank.next_column);
-        if bank.row != place.row {
-            let mut closed = bank.next_activate;
-            if bank.row != CLOSED {
-                precharge = bank.next_precharge.max(allows(class::PRECHARGE)).max(floor);
-                closed = closed.max(precharge + u64::from(t.rp));
-                floor = precharge + u64::from(t.precharge_slots);
-            }
-            activate = closed.max(allows(class::ACTIVATE)).max(floor);
-            ready = activate + u64::from(t.rcd);
-            floor = activate + u64::from(t.activate_slots);
-        }
-        let read = ready.max(allows(class::READ)).max(floor);
+        let (precharge, activate, read) = self.commands_for(&place, number, Kind::Read, self.floor.max(arrival));
         if read >= self.house_at || read >= arrival + self.settings.age_max {
             return false;
         }
@@ -87,6 +72,28 @@ impl Channel {
         self.now = arrival;
         self.port_stats[request.port as usize].bytes[0] += 1 << self.settings.burst_shift;
         true
+    }
+
+    /// When the commands come for a burst that nothing is beside: precharge and ACT, each [`NEVER`] where there is none, and
+    /// the column command. None comes before `floor`.
+    #[inline(always)]
+    pub(crate) fn commands_for(&self, place: &Place, number: usize, kind: Kind, mut floor: u64) -> (u64, u64, u64) {
+        let t = &self.config.device.timing;
+        let (board, bank) = (&self.boards[place.rank as usize % RANKS], self.bank(place.rank as usize, number));
+        let allows = |class| board.allows(place.group as usize, class);
+        let (mut precharge, mut activate, mut ready) = (NEVER, NEVER, bank.next_column);
+        if bank.row != place.row {
+            let mut closed = bank.next_activate;
+            if bank.row != CLOSED {
+                precharge = bank.next_precharge.max(allows(class::PRECHARGE)).max(floor);
+                closed = closed.max(precharge + u64::from(t.rp));
+                floor = precharge + u64::from(t.precharge_slots);
+            }
+            activate = closed.max(allows(class::ACTIVATE)).max(floor);
+            ready = activate + u64::from(t.rcd);
+            floor = activate + u64::from(t.activate_slots);
+        }
+        (precharge, activate, ready.max(allows(kind as usize)).max(floor))
     }
 
     /// Time has come to `cycle`, or something else is to come after it: the lone read goes its way.

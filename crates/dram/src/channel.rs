@@ -15,11 +15,13 @@ use crate::board::{Board, Choice, RANKS};
 use crate::clock::Clock;
 use crate::command::{Command, CommandKind, Log};
 use crate::config::{Config, ConfigError, PagePolicy};
+use crate::early::Early;
 use crate::layout::Layout;
+use crate::plan::Plan;
 use crate::power::{EnergyByUse, RankActivity};
 use crate::queue::Queues;
 use crate::rank::{Rank, RankTable};
-use crate::request::{Ack, Completion, Kind, RankKind, Request};
+use crate::request::{Completion, Kind, RankKind, Request};
 use crate::select::Do;
 use crate::stats::{ChannelStats, PortStats};
 
@@ -50,7 +52,7 @@ impl Transfer {
     /// It is done when its last burst is served, not when that has entered.
     #[inline(always)]
     pub(crate) fn ends_served(&self) -> bool {
-        self.request.kind == Kind::Read || self.request.ack == Ack::Written
+        self.request.ends_served()
     }
 }
 
@@ -135,6 +137,8 @@ pub struct Channel {
     /// request of more than one burst has come, so that there may be some.
     pub(crate) goes_far: bool,
     pub(crate) has_long: bool,
+    /// A write has come that is done when it is in the device.
+    pub(crate) has_through: bool,
     /// The next step, if it is known.
     pub(crate) next: Choice,
     pub(crate) is_next_known: bool,
@@ -145,6 +149,11 @@ pub struct Channel {
     /// The only request, while it is that.
     pub(crate) alone: Alone,
     pub(crate) is_alone: bool,
+    /// What the only transfer will do.
+    pub(crate) plan: Plan,
+    pub(crate) is_planned: bool,
+    /// What is planned, while it has no place in a queue.
+    pub(crate) early: Early,
     pub(crate) done: VecDeque<Completion>,
     pub(crate) port_stats: Vec<PortStats>,
     pub(crate) stats: ChannelStats,
@@ -229,12 +238,16 @@ impl Channel {
             draining: false,
             goes_far: false,
             has_long: false,
+            has_through: false,
             next: Choice::NONE,
             is_next_known: false,
             next_house: Do::Block { rank: 0 },
             house_at: 0,
             alone: Alone::default(),
             is_alone: false,
+            plan: Plan::default(),
+            is_planned: false,
+            early: Early::default(),
             done: VecDeque::new(),
             port_stats: vec![PortStats::default(); config.ports as usize],
             stats: ChannelStats::default(),
@@ -258,11 +271,18 @@ impl Channel {
         if arrival > 0 && !self.stands_still_before(arrival) {
             self.run(arrival - 1);
         }
+        self.is_planned = false;
         let arrival = arrival.max(self.now);
         let (group, bursts, burst) = self.locate(&request);
         let lone = bursts == 1 && request.kind == Kind::Read && !self.is_alone && !self.has_work();
         if lone && self.take_alone(now, arrival, &request, group, burst) {
             return;
+        }
+        if self.goes_far && !self.is_alone && !self.has_work() {
+            let where_to = (group, bursts, burst);
+            if self.take_early(now, arrival, &request, where_to) {
+                return;
+            }
         }
         let posts = u32::from(request.kind == Kind::Write);
         let port = request.port as usize;
@@ -284,7 +304,7 @@ impl Channel {
     /// Whether nothing is left to do before `cycle`, as far as can be told at once.
     #[inline(always)]
     fn stands_still_before(&self, cycle: u64) -> bool {
-        if self.is_alone {
+        if self.is_alone || (self.is_planned && (self.plan.told || self.plan.early)) {
             false
         } else if self.has_work() {
             self.is_next_known && self.next.cycle >= cycle && self.enter_at >= cycle
@@ -357,6 +377,10 @@ impl Channel {
                 }
                 self.done.push_back(completion);
             }
+        } else if self.is_planned {
+            if self.plan.at <= now {
+                self.follow_plan(now);
+            }
         } else if self.has_work() {
             self.run(self.clock.at_or_before(now));
         }
@@ -379,6 +403,9 @@ impl Channel {
     pub(crate) fn run(&mut self, cycle: u64) {
         if self.is_alone {
             self.settle_alone(cycle);
+        }
+        if self.is_planned {
+            self.settle_plan(cycle);
         }
         // Who does not go far does not pay for runs.
         let done = if self.goes_far { self.work::<true>(cycle) } else { self.work::<false>(cycle) };
@@ -422,10 +449,15 @@ impl Channel {
     /// Notes that a request is done.
     #[inline(always)]
     pub(crate) fn finish(&mut self, number: u32, at: Time) {
-        let transfer = &self.transfers[number as usize];
-        let Request { id, port, kind, .. } = transfer.request;
-        let rank_kind = self.regions[transfer.group as usize].kind;
-        let submitted = transfer.submitted;
+        let Transfer { request, group, submitted, .. } = self.transfers[number as usize];
+        self.finish_request(&request, group, submitted, at);
+    }
+
+    /// The same for one that is not kept among those under way.
+    #[inline(always)]
+    pub(crate) fn finish_request(&mut self, request: &Request, group: u32, submitted: Time, at: Time) {
+        let Request { id, port, kind, .. } = *request;
+        let rank_kind = self.regions[group as usize].kind;
         self.port_stats[port as usize].note(kind, at - submitted);
         let completion = Completion { id, port, kind, rank_kind, submitted, at };
         // Data come through one bus, so that it is nearly always the last.

@@ -60,7 +60,7 @@ impl Channel {
         }
         let forwarded = kind == Kind::Read && self.find::<FAR>(Kind::Write, rank, bank, &place);
         self.floor = self.floor.max(cycle);
-        self.note_entries(cycle, number, 1);
+        self.note_entries(cycle, number, 1, false);
         if forwarded {
             self.stats.forwarded += 1;
             let end = self.clock.time(cycle + 1) + self.settings.latency;
@@ -137,6 +137,7 @@ impl Channel {
     pub(crate) fn served<const FAR: bool>(&mut self, number: u32, end: Time, bursts: u32) {
         let transfer = &mut self.transfers[number as usize];
         transfer.end = transfer.end.max(end);
+        let more = transfer.to_serve > 1;
         transfer.to_serve -= bursts;
         if transfer.to_serve == 0 {
             // Free from here on: it names the free one before it.
@@ -144,7 +145,7 @@ impl Channel {
             if transfer.ends_served() {
                 let at = transfer.end;
                 if FAR {
-                    self.ending[0] -= 1;
+                    self.ending[usize::from(more)] -= 1;
                 }
                 self.finish(number, at);
             }

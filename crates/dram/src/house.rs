@@ -11,7 +11,7 @@ use crate::select::Do;
 
 /// Something to do at a cycle.
 #[derive(Clone, Copy)]
-struct Need {
+pub(crate) struct Need {
     cycle: u64,
     what: Do,
 }
@@ -32,16 +32,23 @@ impl Channel {
     #[cold]
     #[inline(never)]
     pub(crate) fn keep_house(&mut self, best: Choice) -> Choice {
-        let mut first = NOTHING;
-        for rank in 0..self.ranks.len() {
-            first = earlier(first, self.need(rank));
-        }
-        self.house_at = first.cycle;
+        let first = self.look_after_house();
         if first.cycle > best.cycle || first.cycle == NEVER {
             return best;
         }
         self.next_house = first.what;
         Choice::house(first.cycle)
+    }
+
+    /// What some rank needs first.
+    #[inline(never)]
+    pub(crate) fn look_after_house(&mut self) -> Need {
+        let mut first = NOTHING;
+        for rank in 0..self.ranks.len() {
+            first = earlier(first, self.need(rank));
+        }
+        self.house_at = first.cycle;
+        first
     }
 
     /// What a rank needs next.

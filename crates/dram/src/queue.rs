@@ -240,6 +240,13 @@ impl Queues {
         true
     }
 
+    /// Nothing waits that entered after this run: bursts that enter next may join it, whatever came between and is served.
+    #[inline(always)]
+    pub(crate) fn renumber(&mut self, run: u8) {
+        let run = self.get(run);
+        self.order = run.order + u64::from(run.count);
+    }
+
     /// The first `bursts` of a run are served; some are left.
     #[inline(always)]
     pub(crate) fn shorten(&mut self, run: u8, bursts: u32) {

@@ -39,6 +39,14 @@ pub struct Request {
     pub ack: Ack,
 }
 
+impl Request {
+    /// It is done when its last burst is served, not when that has entered.
+    #[inline(always)]
+    pub(crate) fn ends_served(&self) -> bool {
+        self.kind == Kind::Read || self.ack == Ack::Written
+    }
+}
+
 /// A request that is done.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Completion {

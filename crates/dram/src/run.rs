@@ -36,12 +36,12 @@ impl Channel {
     /// The transfer whose bursts alone can enter, if the next goes on with a run and nothing is in its way.
     #[inline(always)]
     fn next_of_run(&self) -> Option<Next> {
-        // The one that entered last, beside which no port has anything.
-        let port = self.next_port.checked_sub(1)?;
+        // Beside it no port has anything.
+        let port = self.ports.iter().position(|port| !port.is_empty())?;
         let waits = &self.ports[port];
         let number = *waits.front()?;
         let transfer = &self.transfers[number as usize];
-        if transfer.to_enter < 2 || waits.len() != self.waiting as usize {
+        if waits.len() != self.waiting as usize {
             return None;
         }
         let layout = &self.regions[transfer.group as usize].layout;
@@ -50,26 +50,35 @@ impl Channel {
         let number_in_rank = (place.group << self.settings.group_shift | place.bank) as usize;
         let bank = self.bank(place.rank as usize, number_in_rank);
         let run = bank.tail[kind as usize];
-        // Behind bursts of the other kind it might have to wait, or be answered from the queue.
-        if run == NONE || bank.head[1 - kind as usize] != NONE {
+        let in_row = layout.in_row(transfer.burst);
+        // Behind the same bursts of the other kind it would have to wait, or be answered from the queue.
+        let mut other = bank.head[1 - kind as usize];
+        while other != NONE {
+            let waits = self.queues.get(other);
+            let (first, end) = (u32::from(waits.column), u32::from(waits.column) + u32::from(waits.count));
+            if waits.row == place.row && first < place.column + in_row && place.column < end {
+                return None;
+            }
+            other = waits.next;
+        }
+        if run == NONE {
             return None;
         }
-        self.goes_on(run, number, place.row, place.column as u16).then(|| Next {
+        self.goes_on(run, number, place.row, place.column as u16).then_some(Next {
             transfer: number,
             port,
             rank: place.rank as usize,
             kind,
             run,
             left: transfer.to_enter,
-            in_row: layout.in_row(transfer.burst),
+            in_row,
         })
     }
 
-    /// Lets bursts of a run enter, one a clock, until `until`, which is not after the next command. False if fewer than two
-    /// can.
+    /// Lets bursts of a run enter, one a clock, until `until`, which is not after the next command. False if none can.
     #[inline]
     pub(crate) fn enter_run(&mut self, until: u64) -> bool {
-        if !self.has_long || until <= self.enter_at {
+        if !self.has_long {
             return false;
         }
         let Some(next) = self.next_of_run() else { return false };
@@ -81,7 +90,7 @@ impl Channel {
             // So many may turn the bus.
             bursts = bursts.min(self.settings.write_high.saturating_sub(self.queues.length(kind) + 1));
         }
-        if bursts < 2 || from < self.room_at[kind as usize] {
+        if bursts < 1 || from < self.room_at[kind as usize] {
             return false;
         }
         let last = from + u64::from(bursts) - 1;
@@ -99,7 +108,7 @@ impl Channel {
             && self.queues.length(kind) >= self.settings.write_high;
         self.floor = self.floor.max(last);
         self.ranks[next.rank].demand += bursts;
-        self.note_entries(last, next.transfer, bursts);
+        self.note_entries(last, next.transfer, bursts, false);
         self.now = last;
         self.enter_next = last + 1;
         self.stats.steps += u64::from(bursts);
@@ -107,9 +116,10 @@ impl Channel {
         true
     }
 
-    /// Bursts of a transfer have left its port, the last of them at `cycle`; a posted write is done with its last.
+    /// Bursts of a transfer have left its port, the last of them at `cycle`; a posted write is done with its last, unless
+    /// that was told before.
     #[inline(always)]
-    pub(crate) fn note_entries(&mut self, cycle: u64, number: u32, bursts: u32) {
+    pub(crate) fn note_entries(&mut self, cycle: u64, number: u32, bursts: u32, told: bool) {
         let entered = &mut self.transfers[number as usize];
         let crate::request::Request { port, kind, ack, .. } = entered.request;
         entered.burst += u64::from(bursts);
@@ -120,7 +130,7 @@ impl Channel {
             self.ports[port as usize].pop_front();
             self.waiting -= 1;
             self.waiting_writes -= u32::from(kind == Kind::Write);
-            if kind == Kind::Write && ack == Ack::Accepted {
+            if kind == Kind::Write && ack == Ack::Accepted && !told {
                 let at = self.clock.time(cycle).max(self.transfers[number as usize].submitted);
                 self.finish(number, at);
             }
@@ -191,7 +201,7 @@ impl Channel {
                 self.room_at[k] = last + 1;
             }
             if bursts.entered > 0 {
-                self.note_entries(bursts.entered_at, next.transfer, bursts.entered);
+                self.note_entries(bursts.entered_at, next.transfer, bursts.entered, false);
                 self.next_port = next.port + 1;
                 self.enter_next = bursts.entered_at + 1;
             }
