@@ -114,6 +114,22 @@ def test_a_report_shows_times_and_energy(
         assert f">{part}<" in (tmp_path / "report.html").read_text()
 
 
+def test_what_a_program_allocates_is_not_read_from_flash(tmp_path: Path) -> None:
+    path = tmp_path / "dd.toml"
+    changes = {**SYSTEMS["nvmm"], "memory.prefetch.type": "none"}
+
+    def read_j(block: str) -> float:
+        path.write_text(f'kind = "dd-read"\nfile = "1MiB"\nblock = "{block}"\n')
+        inside = nandram.run("nvmm", path, set=changes, cache=None).inside
+        energy: float = inside["memory_energy_j"]["flash_read"]
+        return energy
+
+    # Through a buffer of 4 KiB, and through one as long as the file.
+    short, long = read_j("4KiB"), read_j("1MiB")
+    assert short > 0
+    assert short == pytest.approx(long)
+
+
 def test_the_same_seed_gives_the_same_bytes_and_another_other_ones(gups: Path) -> None:
     def summary(seed: int) -> str:
         return nandram.run("nvmm", gups, set=SYSTEMS["nvmm"], cache=None, seed=seed).summary_json
