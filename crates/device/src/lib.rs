@@ -11,6 +11,7 @@ pub mod engine;
 pub mod hmb;
 pub mod nvme;
 pub mod onenand;
+mod pair;
 pub mod pool;
 pub mod sata;
 pub mod shared_buffer;
@@ -20,8 +21,9 @@ use sim::Lane;
 
 pub use config::{Arbitration, Coalescing, Config, Firmware, Priority, Utp};
 pub use emulated_dram::{EmulatedDram, EmulatedDramConfig};
-pub use nvme::{Completion, Ended, Fetch, Nvme};
+pub use nvme::Nvme;
 pub use onenand::{OneNand, OneNandConfig};
+pub use pair::{Completion, Ended, Fetch};
 pub use sata::Sata;
 pub use shared_buffer::{ControllerPower, Cycles, SharedBuffer, SharedBufferConfig};
 pub use ufs::Ufs;

@@ -5,6 +5,7 @@ use sim::{Schedule, Time};
 
 use crate::arbiter::Arbiter;
 use crate::engine::{Engine, NONE, index};
+use crate::pair::{Completion, EMPTY, Ended, Fetch, Pair};
 use crate::{ARRIVED, COALESCED, Coalescing, Config, Event, FETCHED};
 
 /// Bytes of an address in a list of memory pages (4.1.1).
@@ -12,60 +13,6 @@ const PAGE_ADDRESS: u64 = 8;
 /// Bytes of a range of Dataset Management (NVM Command Set Specification 1.0, 3.2.3), and the most that it covers.
 const RANGE: u64 = 16;
 const RANGE_MAX: u64 = u32::MAX as u64 * SECTOR;
-
-/// Submission queue entries to read: `count` of them from `index` on, round the end of the ring.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Fetch {
-    /// The queue pair.
-    pub queue: u16,
-    /// First entry.
-    pub index: u16,
-    /// How many.
-    pub count: u16,
-}
-
-/// A completion queue entry.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Completion {
-    /// The command's number within its queue.
-    pub cid: u16,
-    /// The submission queue's head: entries before it are free for reuse.
-    pub sq_head: u16,
-    /// Differs from what the place held before: the entry is new.
-    pub phase: bool,
-    /// How the command ended.
-    pub status: Status,
-}
-
-/// A command that has ended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Ended {
-    /// The queue pair.
-    pub queue: u16,
-    /// The command's number within its queue.
-    pub cid: u16,
-    /// How it ended.
-    pub status: Status,
-    /// An interrupt follows its completion.
-    pub interrupt: bool,
-}
-
-/// The controller's side of a queue pair.
-#[derive(Clone, Debug)]
-struct Pair {
-    /// Next submission queue entry to fetch, and the first that is not there yet.
-    sq_head: u16,
-    sq_tail: u16,
-    /// Next place in the completion queue, and the first that the host has not freed yet.
-    cq_tail: u16,
-    cq_head: u16,
-    phase: bool,
-    /// Completions that no interrupt has told yet.
-    untold: u32,
-    epoch: u16,
-}
-
-const EMPTY: Pair = Pair { sq_head: 0, sq_tail: 0, cq_tail: 0, cq_head: 0, phase: true, untold: 0, epoch: 0 };
 
 /// An NVMe controller.
 #[derive(Clone, Debug)]

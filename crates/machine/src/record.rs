@@ -180,6 +180,8 @@ pub struct Recorder {
     /// Number of the window that time is in, and when it ends.
     index: usize,
     ends: Time,
+    /// Windows up to the last in which something ended.
+    used: usize,
 }
 
 impl Recorder {
@@ -193,6 +195,7 @@ impl Recorder {
             window: FIRST_WINDOW,
             index: 0,
             ends: FIRST_WINDOW,
+            used: 0,
         }
     }
 
@@ -220,6 +223,7 @@ impl Recorder {
         for series in &mut self.series {
             series.end(self.index);
         }
+        self.used = self.series.iter().map(|series| series.windows.len()).max().unwrap_or(0);
     }
 
     #[cold]
@@ -273,31 +277,27 @@ impl Recorder {
 
     /// Throughput and latency over time: a point a window, all jobs and directions together.
     pub fn points(&self) -> Vec<Point> {
-        self.points_of(|_, _| true)
+        self.points_of(&self.series)
     }
 
     /// The same of one job and direction.
     pub fn job_points(&self, job: usize, direction: Direction) -> Vec<Point> {
-        self.points_of(|j, d| j == job && d == direction as usize)
+        self.points_of(self.series.part(job * DIRECTIONS + direction as usize, 1))
     }
 
-    fn points_of(&self, wanted: impl Fn(usize, usize) -> bool) -> Vec<Point> {
-        let used = self.series.iter().map(|s| s.windows.len()).max().unwrap_or(0);
-        let mut points = Vec::with_capacity(used);
-        for index in 0..used {
-            let (mut ios, mut bytes, mut sum) = (0, 0, 0u128);
-            for (number, series) in self.series.iter().enumerate() {
-                let (job, direction) = (number / DIRECTIONS, number % DIRECTIONS);
-                if let Some(window) = series.windows.get(index).filter(|_| wanted(job, direction)) {
+    fn points_of(&self, wanted: &[Series]) -> Vec<Point> {
+        (0..self.used)
+            .map(|index| {
+                let (mut ios, mut bytes, mut sum) = (0, 0, 0u128);
+                for window in wanted.iter().filter_map(|series| series.windows.get(index)) {
                     ios += window.ios;
                     bytes += window.bytes;
                     sum += window.total().sum_ps();
                 }
-            }
-            let mean_ns = if ios == 0 { 0.0 } else { sum as f64 / 1e3 / ios as f64 };
-            points.push(Point { at: self.end_of(index), span: self.window, ios, bytes, mean_ns });
-        }
-        points
+                let mean_ns = if ios == 0 { 0.0 } else { sum as f64 / 1e3 / ios as f64 };
+                Point { at: self.end_of(index), span: self.window, ios, bytes, mean_ns }
+            })
+            .collect()
     }
 
     /// What `job` did in `direction` after `from`, which is the end of a window, or where the first begins.
@@ -322,6 +322,12 @@ impl Recorder {
             totals.latencies.total = totals.latencies.completion.clone();
         }
         totals
+    }
+
+    /// Bytes of what `job` did in `direction` after `from`, as in [`totals`](Self::totals).
+    pub fn bytes(&self, job: usize, direction: Direction, from: Time) -> u64 {
+        let windows = self.series[job * DIRECTIONS + direction as usize].windows.iter().enumerate();
+        windows.filter(|(index, _)| self.end_of(*index) > from).map(|(_, window)| window.bytes).sum()
     }
 
     /// How the first request of `job` that ended badly ended, warm-up included.

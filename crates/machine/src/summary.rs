@@ -1,6 +1,8 @@
 //! A run in JSON: the jobs as fio's JSON has them, so that its tools read them, and beside them what only a simulator
 //! knows.
 
+use std::collections::BTreeMap;
+
 use media::Status;
 use serde_json::{Map, Value, json};
 use sim::{Histogram, Time};
@@ -43,11 +45,18 @@ fn errno(status: Option<Status>) -> u32 {
     }
 }
 
-/// Bytes a second of `job` in `direction`.
-fn bytes_s(outcome: Measured<'_>, job: usize, direction: Direction) -> f64 {
-    let seconds = outcome.recorder.runtime(job, outcome.warm_up).secs_f64();
-    let bytes = outcome.recorder.totals(job, direction, outcome.warm_up).bytes;
-    if seconds > 0.0 { bytes as f64 / seconds } else { 0.0 }
+/// Bytes a second of each group of jobs that run together, by direction: the sum of its jobs' own.
+fn group_rates(outcome: Measured<'_>) -> BTreeMap<u32, [f64; 4]> {
+    let mut rates = BTreeMap::new();
+    for (number, info) in outcome.jobs.iter().enumerate() {
+        let seconds = outcome.recorder.runtime(number, outcome.warm_up).secs_f64();
+        let of: &mut [f64; 4] = rates.entry(info.group).or_default();
+        for direction in Direction::ALL {
+            let bytes = outcome.recorder.bytes(number, direction, outcome.warm_up);
+            of[direction as usize] += if seconds > 0.0 { bytes as f64 / seconds } else { 0.0 };
+        }
+    }
+    rates
 }
 
 /// Requests and bytes over `runtime`, `group_bytes_s` of all jobs that ran with it, as fio's `read` and `write` sections have it.
@@ -90,7 +99,7 @@ fn direction(totals: &Totals, runtime: Time, group_bytes_s: f64, points: &[crate
     })
 }
 
-fn job(outcome: Measured<'_>, number: usize) -> Value {
+fn job(outcome: Measured<'_>, number: usize, groups: &BTreeMap<u32, [f64; 4]>) -> Value {
     let info = &outcome.jobs[number];
     let (recorder, from) = (outcome.recorder, outcome.warm_up);
     let runtime = recorder.runtime(number, from);
@@ -102,10 +111,7 @@ fn job(outcome: Measured<'_>, number: usize) -> Value {
         let whole = all.len().saturating_sub(1);
         all.into_iter().take(whole).filter(|p| p.at > from && p.ios > 0).collect::<Vec<_>>()
     };
-    let group = |d: Direction| -> f64 {
-        let together = (0..outcome.jobs.len()).filter(|other| outcome.jobs[*other].group == info.group);
-        together.map(|other| bytes_s(outcome, other, d)).sum()
-    };
+    let group = |d: Direction| groups[&info.group][d as usize];
     let error = errno(recorder.first_error(number));
     let options: Map<String, Value> = info.options.iter().map(|(k, v)| (k.clone(), json!(v))).collect();
     json!({
@@ -327,7 +333,8 @@ pub fn summary(system: &System, outcome: &Outcome) -> Value {
 
 /// A summary of what was measured, with what only a simulator knows.
 pub(crate) fn whole(measured: Measured<'_>, inside: Value) -> Value {
-    let jobs: Vec<Value> = (0..measured.jobs.len()).map(|number| job(measured, number)).collect();
+    let groups = group_rates(measured);
+    let jobs: Vec<Value> = (0..measured.jobs.len()).map(|number| job(measured, number, &groups)).collect();
     json!({
         "fio version": concat!("nandram-", env!("CARGO_PKG_VERSION")),
         "global options": {},

@@ -128,8 +128,8 @@ fn content_hashes_are_pinned() {
     ddrssd                ce246c4099339bc5026b7ee02634f9fab3c566a868fd4f6f910c98dda08ba8ac
     drambus               c85dfc01e6e35a4eceac96eb32e381058d3451469340e78889db95b29ad77005
     hmb-a                 81a6d4bd02e5ac0d52b071d6758c8841d67c6681ba98daf6f1457c7f3b119e87
-    hmb-b                 773fb8385d5ff0147a6d0e350de3378d774235382aef4fd75217103ae750b18f
-    hmb-c                 8bc390793902043b4ea1be3e411a8b99feacea9c4a36312b12930f8261e511a1
+    hmb-b                 dcb205e4adbb9f1d1429680b3af7a1f4480b1193ebef1e6c5b976e08449c00d8
+    hmb-c                 155843ea899d5523b19f29e331d9a3948f7b284b74d3ff39d2e66ca8b6617982
     hmb-d                 0ad982a24e5d11cab08af4042885431065ebbcf369d74c30276c317b567f6587
     hmb-e                 c8f52993352bb95a8dc8918fad7f3405348e26f1c4ab93f4e70a8d0aa1b4ff68
     hmb-f                 c29da7f2e9d772637cbc41d97ee5d5413ea5f01b2ad821b4a6360003da9c4f2e

@@ -27,19 +27,11 @@ fn upper_edge(index: usize) -> u64 {
     lower_edge(index) + ((1 << shift) - 1)
 }
 
-/// Counts of so many buckets are kept, added and cleared together.
+/// Counts of so many buckets are looked at and cleared together.
 const BLOCK: usize = 64;
 
 /// Counts of [`BLOCK`] buckets in a row.
 type Block = [u64; BLOCK];
-
-/// Adds the counts of `other`.
-#[inline]
-fn add_block(block: &mut Block, other: &Block) {
-    for (count, other) in block.iter_mut().zip(other) {
-        *count += other;
-    }
-}
 
 /// Times, counted in buckets whose width is 0.1 % of their value; exact count, sum, minimum and maximum beside them.
 #[derive(Clone, Debug)]
@@ -184,11 +176,11 @@ impl Histogram {
     }
 }
 
-/// The samples of a histogram in a few kilobytes: only the blocks of buckets that have any.
+/// The samples of a histogram in the least space: only the buckets that have any. Of many jobs, each has few in a window.
 #[derive(Clone, Debug, Default)]
 pub struct Compact {
-    /// Numbers of blocks, ascending, and their counts.
-    blocks: Vec<(usize, Block)>,
+    /// Numbers of buckets, ascending, and their counts.
+    buckets: Vec<(u32, u64)>,
     count: u64,
     sum_ps: u128,
     sum_squares_ns: f64,
@@ -207,15 +199,23 @@ impl Compact {
         self.count += other.count;
         self.sum_ps += other.sum_ps;
         self.sum_squares_ns += other.sum_squares_ns;
-        let mut at = 0;
-        for block in &other.blocks {
-            // Both ascend, and mostly have the same.
-            at += self.blocks[at..].iter().take_while(|ours| ours.0 < block.0).count();
-            match self.blocks.get_mut(at) {
-                Some((number, ours)) if *number == block.0 => add_block(ours, &block.1),
-                _ => self.blocks.insert(at, *block),
+        let mut both = Vec::with_capacity(self.buckets.len() + other.buckets.len());
+        let mut rest = &self.buckets[..];
+        for (number, count) in &other.buckets {
+            let (before, from) = rest.split_at(rest.iter().take_while(|ours| ours.0 < *number).count());
+            both.extend_from_slice(before);
+            rest = from;
+            match rest.split_first() {
+                Some(((same, ours), after)) if same == number => {
+                    both.push((*number, ours + count));
+                    rest = after;
+                }
+                _ => both.push((*number, *count)),
             }
         }
+        both.extend_from_slice(rest);
+        both.shrink_to_fit();
+        self.buckets = both;
     }
 
     /// Sum of all samples in picoseconds.
@@ -231,24 +231,26 @@ impl Histogram {
             return Compact::default();
         }
         let range = self.range();
-        let mut blocks = Vec::with_capacity(range.len());
+        let mut buckets = Vec::with_capacity(self.count.min((range.len() * BLOCK) as u64) as usize);
         for (number, block) in self.blocks_mut().iter_mut().enumerate().take(range.end).skip(range.start) {
             if block.iter().any(|count| *count > 0) {
-                blocks.push((number, std::mem::replace(block, [0; BLOCK])));
+                let first = (number * BLOCK) as u32;
+                buckets.extend((first..).zip(&*block).filter(|(_, count)| **count > 0).map(|(at, count)| (at, *count)));
+                *block = [0; BLOCK];
             }
         }
-        blocks.shrink_to_fit();
+        buckets.shrink_to_fit();
         let Histogram { count, sum_ps, sum_squares_ns, min, max, .. } = *self;
         (self.count, self.sum_ps, self.sum_squares_ns, self.min, self.max) = (0, 0, 0.0, Time::MAX, Time::ZERO);
-        Compact { blocks, count, sum_ps, sum_squares_ns, min, max }
+        Compact { buckets, count, sum_ps, sum_squares_ns, min, max }
     }
 
     /// Adds all samples of `compact`.
     pub fn merge_compact(&mut self, compact: &Compact) {
-        let Some((last, _)) = compact.blocks.last() else { return };
-        self.grow(last * BLOCK);
-        for (number, block) in &compact.blocks {
-            add_block(&mut self.blocks_mut()[*number], block);
+        let Some((last, _)) = compact.buckets.last() else { return };
+        self.grow(*last as usize);
+        for (number, count) in &compact.buckets {
+            self.counts[*number as usize] += count;
         }
         self.count += compact.count;
         self.sum_ps += compact.sum_ps;
