@@ -6,6 +6,7 @@ import pytest
 from syrupy.assertion import SnapshotAssertion
 
 import nandram
+from nandram.cli import main
 from nandram.papers import library
 
 TOP = Path(__file__).parents[2]
@@ -52,3 +53,15 @@ def test_a_given_parameter_moves_the_claims_that_rest_on_it(
         assert row.ours is not None
         assert ours is not None
         assert abs(ours / row.ours - 1) > 0.005
+
+
+def test_the_guide_shows_what_is_printed(capsys: pytest.CaptureFixture[str]) -> None:
+    guide = (TOP / "docs" / "papers.md").read_text().split("$ nandram reproduce ddrssd\n", 1)[1].split("\n\n", 1)[0]
+    with pytest.raises(SystemExit):
+        main(["reproduce", "ddrssd", "--quick"])
+    printed = capsys.readouterr().out
+    # What it leaves out stands as dots; its last line is of runs that are not short.
+    *rows, _ = [line.strip() for line in guide.splitlines()]
+    assert len(rows) > 6
+    for row in rows:
+        assert row.removesuffix("...").strip() in printed

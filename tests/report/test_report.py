@@ -218,5 +218,6 @@ def test_a_drawing_of_every_preset() -> None:
         root = ElementTree.fromstring(draw(settings))
         words = " ".join(text.text or "" for text in root.iter("text"))
         assert "Controller" in words
+        assert name != "nvme-client-tlc" or "capacity 1.00 TB" in words
         if "flash.read" in settings:
             assert settings["flash.read"]["value"].strip('"[').split('"')[0] in words

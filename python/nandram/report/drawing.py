@@ -2,8 +2,11 @@
 
 import html
 import json
+import re
 from collections.abc import Mapping
 from typing import Any
+
+from nandram import units
 
 WIDTH, WIRE, TOP, LINE = 880, 150, 14, 17
 """In pixels: the picture, a link, above the parts, a line of text."""
@@ -52,6 +55,8 @@ def _named(value: Mapping[str, Any], names: Mapping[str, str]) -> list[str]:
             continue
         if isinstance(found, list):
             found = " / ".join(str(each) for each in found)
+        if isinstance(found, str) and re.fullmatch(r"\d{7,}B", found):
+            found = units.size(int(found[:-1]))  # to the byte it would not be read
         lines.append(form.format(found))
     return lines
 
