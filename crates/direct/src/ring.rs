@@ -82,7 +82,8 @@ impl Ring {
         retried(|| self.ring.submit()).map(|_| ())
     }
 
-    /// Whether something has ended that did not come out.
+    /// Whether something has ended that did not come out. Whoever looks again and again calls the kernel in between, for whatever: that is when
+    /// ends are noted.
     pub fn has_ended(&mut self) -> bool {
         !self.ring.completion().is_empty()
     }
