@@ -7,8 +7,8 @@
 //! ```
 //!
 //! Patterns: `random` (saturated random reads), `chase` (random reads, one outstanding), `sequential` (saturated), `mixed`
-//! (saturated, two random reads to one write), `dma` and `page` (reads of 4 KiB, eight and one outstanding,
-//! through two channels, whose driver goes by [`Memory::next_done`]).
+//! (saturated, two random reads to one write), `dma` (reads of 4 KiB, eight outstanding, through two channels), `pages` (the
+//! same, driven by `Memory::next_done`), `page` (the same, one outstanding).
 
 use dram::{Channel, Completion, Config, Device, Kind, Memory, Request};
 use sim::{Rng, Streams, Time};
@@ -60,16 +60,20 @@ fn measured_channel(channel: &mut Channel, requests: &[Request], outstanding: us
     end
 }
 
-/// The same through several channels.
+/// The same through several channels, whose driver goes by [`Memory::next_event`], or `far`: by [`Memory::next_done`].
 #[inline(never)]
-fn measured_memory(memory: &mut Memory, requests: &[Request], outstanding: usize) -> Time {
+fn measured_memory(memory: &mut Memory, requests: &[Request], outstanding: usize, far: bool) -> Time {
     let (mut next, mut end) = (outstanding.min(requests.len()), Time::ZERO);
     let mut done: Vec<Completion> = Vec::with_capacity(outstanding);
     for request in &requests[..next] {
         memory.submit(end, *request);
     }
-    while let Some(now) = memory.next_done() {
-        memory.advance_done(now, &mut done);
+    while let Some(now) = if far { memory.next_done() } else { memory.next_event() } {
+        if far {
+            memory.advance_done(now, &mut done);
+        } else {
+            memory.advance(now, &mut done);
+        }
         let ended = done.len();
         done.clear();
         for _ in 0..ended {
@@ -85,7 +89,7 @@ fn measured_memory(memory: &mut Memory, requests: &[Request], outstanding: usize
 
 fn main() {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
-    let usage = "expected PRESET, then random, chase, sequential, mixed, dma or page, then a number of requests";
+    let usage = "expected PRESET, then random, chase, sequential, mixed, dma, pages or page, then a number of requests";
     let [preset, pattern, requests] = arguments.as_slice() else {
         eprintln!("found {} arguments, {usage}", arguments.len());
         std::process::exit(2);
@@ -107,7 +111,7 @@ fn main() {
         "random" => Some((Pattern::Random, 64)),
         "sequential" => Some((Pattern::Sequential, 64)),
         "mixed" => Some((Pattern::Mixed, 64)),
-        "dma" => Some((Pattern::Large, 8)),
+        "dma" | "pages" => Some((Pattern::Large, 8)),
         "page" => Some((Pattern::Large, 1)),
         _ => None,
     };
@@ -119,7 +123,7 @@ fn main() {
     let requests: Vec<Request> = (0..requests).map(|id| next(pattern, id, config.bytes(), &mut rng)).collect();
     let end = if matches!(pattern, Pattern::Large) {
         let mut memory = Memory::interleaved(&config, 2, 256).expect("a preset works");
-        measured_memory(&mut memory, &requests, outstanding)
+        measured_memory(&mut memory, &requests, outstanding, arguments[1] != "dma")
     } else {
         let mut channel = Channel::new(&config).expect("a preset works");
         measured_channel(&mut channel, &requests, outstanding)

@@ -12,13 +12,12 @@ impl Channel {
     /// asked for. The time may turn out to be too early; it is never too late.
     #[inline]
     pub fn next_event(&mut self) -> Option<Time> {
+        if self.is_planned {
+            self.leave_plan();
+        }
         let done = self.done.front().map(|done| done.at);
         if self.is_alone {
             return Some(done.map_or(self.alone.end, |done| done.min(self.alone.end)));
-        }
-        if self.is_planned {
-            self.leave_plan();
-            return self.next_event();
         }
         if !self.has_work() {
             return done;
@@ -62,6 +61,7 @@ impl Channel {
 
     /// Who asks goes step by step.
     #[cold]
+    #[inline(never)]
     fn leave_plan(&mut self) {
         if self.plan.early {
             self.settle_plan(self.early_arrival() - 1);

@@ -278,11 +278,8 @@ impl Channel {
         if lone && self.take_alone(now, arrival, &request, group, burst) {
             return;
         }
-        if self.goes_far && !self.is_alone && !self.has_work() {
-            let where_to = (group, bursts, burst);
-            if self.take_early(now, arrival, &request, where_to) {
-                return;
-            }
+        if self.goes_far && !self.is_alone && !self.has_work() && self.take_early(now, arrival, &request) {
+            return;
         }
         let posts = u32::from(request.kind == Kind::Write);
         let port = request.port as usize;
@@ -341,7 +338,7 @@ impl Channel {
 
     /// The group of ranks, the number of bursts and the first of them within the group.
     #[inline(always)]
-    fn locate(&self, request: &Request) -> (u32, u32, u64) {
+    pub(crate) fn locate(&self, request: &Request) -> (u32, u32, u64) {
         let end = request.address + u64::from(request.bytes);
         for (number, region) in self.regions.iter().enumerate() {
             let offset = request.address.wrapping_sub(region.base);

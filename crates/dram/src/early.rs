@@ -24,13 +24,8 @@ pub(crate) struct Early {
 impl Channel {
     /// Takes a request that nothing is beside, if its commands and their times are known.
     #[inline(never)]
-    pub(crate) fn take_early(
-        &mut self,
-        now: Time,
-        arrival: u64,
-        request: &Request,
-        (group, bursts, burst): (u32, u32, u64),
-    ) -> bool {
+    pub(crate) fn take_early(&mut self, now: Time, arrival: u64, request: &Request) -> bool {
+        let (group, bursts, burst) = self.locate(request);
         let layout = &self.regions[group as usize].layout;
         let place = layout.place(burst);
         let rank = place.rank as usize;

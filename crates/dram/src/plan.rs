@@ -233,7 +233,7 @@ impl Channel {
     }
 
     /// Time has come to what is told of the plan. A write that has entered is done; nothing else changes by that.
-    #[inline(always)]
+    #[inline(never)]
     pub(crate) fn follow_plan(&mut self, now: Time) {
         if self.plan.accepted != NEVER && !self.plan.told {
             self.plan.told = true;

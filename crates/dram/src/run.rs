@@ -1,7 +1,7 @@
 //! Many bursts of a transfer at once, where each would enter, or be served, as the one before it: nothing else could come
 //! between. What comes out is what single steps make, command for command and clock for clock; only the work is less.
 
-use crate::board::Choice;
+use crate::board::{Choice, RANKS};
 use crate::channel::{Channel, NEVER};
 use crate::command::CommandKind;
 use crate::queue::NONE;
@@ -143,7 +143,7 @@ impl Channel {
     pub(crate) fn serve_run(&mut self, cycle: u64, until: u64, kind: Kind, rank: usize, number: usize, entry: u8) {
         let k = kind as usize;
         let gap = self.gaps.same_group[k][k].max(self.gaps.same_rank[k][k]).max(self.settings.column_slots);
-        if until < cycle + gap {
+        if until < cycle + gap || self.others_are_sooner(rank, number, k, gap) {
             return;
         }
         let mut next = None;
@@ -207,6 +207,17 @@ impl Channel {
             }
             self.enter_at = if self.waiting > 0 { last + 1 } else { NEVER };
         }
+    }
+
+    /// Whether another bank group of the rank has a column command that may come before the run's next.
+    #[inline(always)]
+    fn others_are_sooner(&self, rank: usize, number: usize, k: usize, gap: u64) -> bool {
+        if self.gaps.same_rank[k][k].max(self.settings.column_slots) >= gap {
+            return false;
+        }
+        let (board, shift) = (&self.boards[rank % RANKS], self.settings.group_shift);
+        let group = u64::MAX >> (64 - (1 << shift)) << (number >> shift << shift);
+        self.considered(&self.ranks[rank]) & !board.activates & !board.precharges & !group != 0
     }
 
     /// Serves more bursts of a run, and lets others enter before each, as long as that goes the same way. False if nothing
