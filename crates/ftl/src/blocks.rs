@@ -21,6 +21,8 @@ pub enum Use {
     Victim,
     /// The erase is under way.
     Erasing,
+    /// Set aside for copies of what was read.
+    Copies,
     /// No part of it is usable.
     Bad,
 }

@@ -129,6 +129,10 @@ pub enum Kind {
     Program,
     /// Erase of position `logical` of block `subject`.
     Erase,
+    /// A program of copies of what was read, to block `subject`.
+    CopiesProgram,
+    /// Erase of position `logical` of block `subject`, which is set aside for those.
+    CopiesErase,
     /// A barrier; then the command `subject` ends.
     Barrier,
 }

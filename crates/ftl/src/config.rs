@@ -134,6 +134,15 @@ pub struct SlcCache {
     pub fold: u32,
 }
 
+/// Copies of what was read, in blocks that hold one bit a cell.
+#[derive(Clone, Copy, Debug)]
+pub struct ReadCopies {
+    /// The first so many blocks of each plane: of the [`SlcCache`]'s, which does not use them.
+    pub blocks: u32,
+    /// Mapping units that are kept.
+    pub units: u32,
+}
+
 /// A page-mapped translation layer.
 #[derive(Clone, Debug)]
 pub struct Config {
@@ -159,6 +168,8 @@ pub struct Config {
     pub buffers: Buffers,
     /// SLC cache.
     pub slc: Option<SlcCache>,
+    /// A read cache in flash.
+    pub read_copies: Option<ReadCopies>,
     /// Host commands that may be outstanding: tags are below this.
     pub tags: u32,
     /// Payload is kept: say which data moves where.
@@ -208,6 +219,16 @@ impl Config {
         }
         if self.map_cache.is_some_and(|map| !map.frame_units.is_power_of_two()) {
             return fail("a frame of the map's cache holds no power of two of translation units".to_owned());
+        }
+        if let Some(ReadCopies { blocks, units }) = self.read_copies {
+            if self.slc.is_none_or(|slc| slc.blocks < blocks) {
+                return fail(format!(
+                    "{blocks} blocks a plane are for copies of what was read: more than hold one bit"
+                ));
+            }
+            if blocks * layout.lanes < 2 || units == 0 {
+                return fail(format!("{units} copies of what was read in {blocks} blocks a plane: a ring needs two"));
+            }
         }
         if self.collection.start < 2 {
             return fail(format!("collection starts at {} free blocks, expected at least 2", self.collection.start));

@@ -359,6 +359,7 @@ impl Ftl {
                 Kind::HostCopy if self.operations[id].mask != 0 => coming.push(self.operations.end(id).subject),
                 Kind::MapLookup | Kind::HostCopy | Kind::HostLoad | Kind::Barrier => self.operations.free(id),
                 Kind::Program | Kind::CollectRead | Kind::Erase | Kind::Orphan | Kind::Free => {}
+                Kind::CopiesProgram | Kind::CopiesErase => {}
             }
         }
         self.host_memory.accesses = 0;

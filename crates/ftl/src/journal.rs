@@ -207,6 +207,9 @@ impl Ftl {
         if !self.lost.is_empty() {
             self.lost.remove(&unit);
         }
+        if let Some(copies) = &mut self.read_copies {
+            copies.drop(unit);
+        }
         let home = self.home(unit);
         let place = self.place(unit);
         self.table.set(unit, Location::NOWHERE);

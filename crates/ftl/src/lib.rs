@@ -34,6 +34,7 @@ mod map_frames;
 mod map_pending;
 mod mount;
 mod read;
+mod read_copies;
 mod sequence;
 mod stats;
 pub mod steady;
@@ -58,6 +59,7 @@ use layout::Layout;
 use location::{Location, Place, Table};
 use map_frames::MapCache;
 use read::Pieces;
+use read_copies::ReadCopies;
 use sequence::Sequence;
 
 pub use buffer::Owner;
@@ -159,6 +161,7 @@ pub struct Ftl {
     empty_after: u64,
     map: Option<MapCache>,
     host_memory: HostMemory,
+    read_copies: Option<ReadCopies>,
     /// Translation units that writes changed and that are not at hand.
     map_wanted: Vec<u32>,
     journal: Journal,
@@ -254,6 +257,7 @@ impl Ftl {
             empty_after: u64::MAX,
             map: MapCache::new(&config),
             host_memory: HostMemory::default(),
+            read_copies: ReadCopies::new(&config, &layout),
             map_wanted: Vec::new(),
             journal: Journal::new(&config),
             lost: BTreeSet::new(),
@@ -269,7 +273,8 @@ impl Ftl {
             layout,
             config,
         };
-        let keeps_none = ftl.config.buffers.read == 0 && ftl.config.host_memory.is_none();
+        let keeps_none =
+            ftl.config.buffers.read == 0 && ftl.config.host_memory.is_none() && ftl.config.read_copies.is_none();
         if ftl.map.is_none() && !ftl.config.moves && keeps_none {
             ftl.plainly_readable = u64::from(ftl.config.user_units);
         }
@@ -298,7 +303,10 @@ impl Ftl {
             Op::Trim => self.trim(tag, out),
             Op::Flush => self.flush(tag, out),
         }
-        self.last_write = if request.op == Op::Write { now } else { self.last_write };
+        match (&mut self.read_copies, request.op) {
+            (Some(copies), Op::Read) => copies.read_at(now),
+            _ => self.last_write = if request.op == Op::Write { now } else { self.last_write },
+        }
     }
 
     /// The data of the write `tag` is in the controller, after [`Action::Ready`].
@@ -327,8 +335,10 @@ impl Ftl {
             Kind::WholeRead | Kind::CollectRead => unreachable!("done before"),
             Kind::Program if status == Status::Ok => self.program_done(id, None, out),
             Kind::Program => self.program_failed(id, out),
-            Kind::HostRead => return Some(self.host_read_done(id, status, out)),
+            Kind::HostRead => return self.host_read_done(id, status, out),
             Kind::Erase => self.erase_done(id, status, out),
+            Kind::CopiesProgram => self.copies_program_done(id, status),
+            Kind::CopiesErase => self.copies_erase_done(id, status, out),
             Kind::Fill => self.fill_done(id, status, out),
             Kind::MapRead => self.map_read_done(id, status, out),
             Kind::MapLookup => self.map_lookup_done(id, out),
@@ -343,14 +353,28 @@ impl Ftl {
     }
 
     /// When [`timer`](Self::timer) is to be called, if nothing else happens before.
+    #[inline]
     pub fn next_timer(&self) -> Option<Time> {
-        let waits = self.dirty.head != NIL && !self.config.buffers.protected;
-        waits.then(|| self.last_write.saturating_add(self.config.buffers.idle)).filter(|at| *at < Time::MAX)
+        let written = self.write_out_at().filter(|at| *at < Time::MAX);
+        match &self.read_copies {
+            None => written,
+            Some(copies) => {
+                let read = copies.due(self.config.buffers.idle).filter(|at| *at < Time::MAX);
+                written.map_or(read, |at| Some(read.map_or(at, |due| due.min(at))))
+            }
+        }
     }
 
-    /// Nothing was written for a while: what is dirty goes to flash.
+    /// When dirty data goes to flash, if nothing is written before.
+    fn write_out_at(&self) -> Option<Time> {
+        let waits = self.dirty.head != NIL && !self.config.buffers.protected;
+        waits.then(|| self.last_write.saturating_add(self.config.buffers.idle))
+    }
+
+    /// Nothing was written for a while: what is dirty goes to flash. Nothing was read: so do copies of what was.
     pub fn timer(&mut self, now: Time, out: &mut Actions) {
-        if self.next_timer().is_some_and(|at| at <= now) {
+        self.copies_timer(now, out);
+        if self.write_out_at().is_some_and(|at| at <= now) {
             self.force_epoch = self.epoch;
             self.last_write = now;
             self.pump(out);

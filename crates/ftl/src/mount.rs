@@ -235,6 +235,10 @@ impl Ftl {
                 continue;
             }
             let state = self.look_at(block, flash);
+            if self.holds_copies(block) {
+                self.set_aside(block, state.programmed > 0 || state.torn);
+                continue;
+            }
             let slc = self.is_slc(block);
             if state.programmed == 0 && !state.torn {
                 self.blocks.set_usage(block, Use::Free);

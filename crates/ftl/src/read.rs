@@ -167,7 +167,11 @@ impl Ftl {
             }
         }
         match place {
-            Place::Flash(physical) => {
+            Place::Flash(home) => {
+                let physical = match self.read_copies {
+                    Some(_) => self.copied_to(tag, unit, home, out),
+                    None => home,
+                };
                 if let Some(run) = run {
                     let together = physical == run.unit + run.count
                         && unit == run.logical + run.count
@@ -252,21 +256,40 @@ impl Ftl {
         sectors * SECTOR as u32
     }
 
-    pub(crate) fn host_read_done(&mut self, id: OpId, status: Status, out: &mut Actions) -> Delivery {
+    pub(crate) fn host_read_done(&mut self, id: OpId, status: Status, out: &mut Actions) -> Option<Delivery> {
         let Operation { subject, unit, logical, count, bytes, .. } = self.operations.end(id);
         let tag = Tag(subject);
+        let block = self.layout.block_of(unit);
+        let copied = self.read_copies.is_some() && self.holds_copies(block);
+        if copied && status != Status::Ok {
+            self.unpin(block, out);
+            self.read_past_copies(tag, logical, count, out);
+            return None;
+        }
         if status != Status::Ok {
             self.commands[tag].status = status;
-        } else {
+        } else if !copied {
             if self.config.moves {
                 self.move_to_host(tag, unit, logical, count, out);
+            }
+            if self.read_copies.is_some() {
+                self.note_read(tag, unit, logical, count, out);
             }
             if self.config.buffers.read > 0 || self.config.host_memory.is_some() {
                 self.keep_clean(tag, unit, logical, count, out);
             }
         }
-        self.unpin(self.layout.block_of(unit), out);
-        self.account(tag, u64::from(bytes))
+        self.unpin(block, out);
+        Some(self.account(tag, u64::from(bytes)))
+    }
+
+    /// Reads units of the command `tag` once more, whose entries of the map are at hand.
+    pub(crate) fn read_again(&mut self, tag: Tag, first: u32, count: u32, out: &mut Actions) {
+        let (mut run, mut at_hand) = (None, 0);
+        for unit in first..first + count {
+            self.read_unit(tag, unit, true, &mut run, &mut at_hand, out);
+        }
+        self.finish_read(tag, run, at_hand, out);
     }
 
     fn move_to_host(&mut self, tag: Tag, unit: u32, logical: u32, count: u32, out: &mut Actions) {

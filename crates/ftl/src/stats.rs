@@ -23,6 +23,10 @@ pub struct Stats {
     pub read_hits: u64,
     /// Units the host read from flash.
     pub read_misses: u64,
+    /// Units programmed as copies of what was read.
+    pub read_copies: u64,
+    /// Units the host read from such copies.
+    pub read_copy_hits: u64,
     /// Reads to complete a partly written unit.
     pub fill_reads: u64,
     /// Pages read by collection.

@@ -153,6 +153,9 @@ impl Ftl {
         if self.host_memory.clean > 0 {
             self.drop_clean_of(unit);
         }
+        if let Some(copies) = &mut self.read_copies {
+            copies.drop(unit);
+        }
         let entry = self.table.entry_to_set(unit);
         let (location, mut present) = (*entry, false);
         let slot = match location.place(self.slots.count()) {

@@ -2,7 +2,9 @@
 
 mod support;
 
-use ftl::config::{Axis, Buffers, Collection, Config, Eviction, Group, HostMemory, MapCache, Policy, SlcCache, Wear};
+use ftl::config::{
+    Axis, Buffers, Collection, Config, Eviction, Group, HostMemory, MapCache, Policy, ReadCopies, SlcCache, Wear,
+};
 use media::Geometry;
 use sim::{Rng, Streams, Time};
 use support::world::{After, Faults, World};
@@ -74,6 +76,7 @@ fn draw(rng: &mut Rng) -> (Config, Faults, Vec<(u16, u32, u32)>) {
             idle: Time::from_us(20),
         },
         slc,
+        read_copies: slc.filter(|_| rng.chance(0.5)).map(|_| ReadCopies { blocks: 2, units: pick(rng, &[1, 5, 40]) }),
         tags: 8,
         moves: true,
         geometry,

@@ -348,7 +348,7 @@ fn translation(system: &System, geometry: Geometry, payload: PayloadKind, lent: 
         host_memory: host_memory(system, lent, frame_units),
         buffers: layer::Buffers {
             write,
-            read: units(d.read_cache.size),
+            read: if system.copy_blocks > 0 { 0 } else { units(d.read_cache.size) },
             shared: system.shares_cache(),
             write_back: d.write_cache.mode == device::WriteMode::Back,
             protected: d.power_loss_protection,
@@ -356,8 +356,10 @@ fn translation(system: &System, geometry: Geometry, payload: PayloadKind, lent: 
             low: part(d.write_cache.low),
             idle: d.write_cache.idle.unwrap_or(Time::MAX),
         },
-        slc: (system.slc_blocks > 0).then(|| layer::SlcCache {
-            blocks: system.slc_blocks,
+        read_copies: (system.copy_blocks > 0)
+            .then(|| layer::ReadCopies { blocks: system.copy_blocks, units: units(d.read_cache.size) }),
+        slc: (system.slc_blocks + system.copy_blocks > 0).then(|| layer::SlcCache {
+            blocks: system.slc_blocks + system.copy_blocks,
             bits: system.flash.cell.bits(),
             fold: f.slc_cache.fold,
         }),

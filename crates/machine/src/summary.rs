@@ -226,6 +226,10 @@ fn inside(system: &System, outcome: &Outcome) -> Value {
             "store_bytes": stats.host_memory_store_bytes,
         });
     }
+    if system.copy_blocks > 0 {
+        all["ftl"]["read_copies"] = json!(stats.read_copies);
+        all["ftl"]["read_copy_hits"] = json!(stats.read_copy_hits);
+    }
     if let Some(checker) = machine.checker() {
         all["payload"] = json!({ "sectors_checked": checker.checked, "sectors_contended": checker.contended });
     }

@@ -4,7 +4,7 @@ use crate::report::{Estimate, Finding, Place, Verdict};
 
 /// Parts of the time of a first reading that a second takes: below the first it is from memory, above the second from
 /// flash; between them it is not said.
-const MEMORY: f64 = 0.36;
+pub const MEMORY: f64 = 0.36;
 const FLASH: f64 = 0.42;
 
 /// The size that was found; zero where there is nothing; none where that is not known.

@@ -3,10 +3,10 @@
 use media::{Geometry, SECTOR};
 use sim::Time;
 
-use super::device::{CacheSharing, Memory};
+use super::device::{CacheSharing, Memory, ReadPlace};
 use super::error::SystemError;
 use super::flash::Cell;
-use super::ftl::MapPlace;
+use super::ftl::{Group, MapPlace};
 use super::hmb;
 use super::host::{Chipset, Completion};
 use super::link::LinkType;
@@ -239,6 +239,15 @@ fn geometry(s: &System) -> Result<(), SystemError> {
     let (correctable, of) = ("flash.ecc.correctable", "flash.ecc.codeword");
     s.expect(u64::from(flash.ecc.correctable) < bits, &[correctable, of], &codeword)?;
     times(s)?;
+    let cache = &s.device.read_cache;
+    if cache.place == ReadPlace::Slc && cache.size > 0 && (flash.cell == Cell::Slc || s.shares_cache()) {
+        let (other, why) = match flash.cell {
+            Cell::Slc => ("flash.cell", "all of it is SLC"),
+            _ => ("device.cache_sharing", "written data is in memory"),
+        };
+        let why = format!("{}, but {}: {why}", s.is("device.read_cache.place"), s.is(other));
+        return s.conflict(&["device.read_cache.place", other], why);
+    }
     if s.ftl.slc_cache.size > 0 && flash.cell == Cell::Slc {
         let why = format!("{}, but {}: all of it is SLC", s.is("ftl.slc_cache.size"), s.is("flash.cell"));
         return s.conflict(&["ftl.slc_cache.size", "flash.cell"], why);
@@ -329,6 +338,7 @@ fn capacity(s: &mut System) -> Result<(), SystemError> {
     let planes = u64::from(s.geometry().all_dies()) * u64::from(s.flash.planes);
     let slc_block = u64::from(s.flash.pages) * s.flash.page / u64::from(s.flash.cell.bits());
     let slc_blocks = s.ftl.slc_cache.size.div_ceil(planes * slc_block);
+    let copy_blocks = copy_blocks(s, planes, slc_block);
     // Good blocks of a plane, less what collection holds back, must hold what the host sees.
     let blocks = (f64::from(s.flash.blocks) * (1.0 - s.flash.bad_blocks)) as u64;
     let frontiers = if s.ftl.gc.streams { 2 } else { 1 };
@@ -336,12 +346,13 @@ fn capacity(s: &mut System) -> Result<(), SystemError> {
     // A map that is not all at hand is kept in flash.
     let map = if s.ftl.map_cache.size.is_some() { given / s.ftl.unit * MAP_ENTRY } else { 0 };
     let data = (given + map).div_ceil(planes * block);
-    let needed = data + u64::from(s.ftl.gc.start) + frontiers + slc_blocks;
+    let needed = data + u64::from(s.ftl.gc.start) + frontiers + slc_blocks + copy_blocks;
     if needed > blocks {
         let slc = if slc_blocks > 0 { format!(", {slc_blocks} of the SLC cache") } else { String::new() };
+        let copies = if copy_blocks > 0 { format!(", {copy_blocks} of the read cache") } else { String::new() };
         let why = format!(
             "{}, which needs {needed} good blocks a plane ({data} of data, {} of ftl.gc.start, {frontiers} being \
-             written{slc}), expected at most {blocks}",
+             written{slc}{copies}), expected at most {blocks}",
             s.is(key),
             s.ftl.gc.start
         );
@@ -349,7 +360,23 @@ fn capacity(s: &mut System) -> Result<(), SystemError> {
         return s.conflict(&keys, why);
     }
     s.slc_blocks = u32::try_from(slc_blocks).expect("fewer than blocks");
+    s.copy_blocks = u32::try_from(copy_blocks).expect("fewer than blocks");
     Ok(())
+}
+
+/// Blocks of each plane for a read cache in flash: twice its size, since programs of copies need not be full, and two groups
+/// more, of which one is written and the other erased meanwhile.
+fn copy_blocks(s: &System, planes: u64, slc_block: u64) -> u64 {
+    let cache = &s.device.read_cache;
+    if cache.place != ReadPlace::Slc || cache.size == 0 {
+        return 0;
+    }
+    let group = match s.ftl.group {
+        Group::Plane => 1,
+        Group::Die => u64::from(s.flash.planes),
+        Group::Drive => planes,
+    };
+    (2 * (cache.size + group * slc_block)).div_ceil(planes * slc_block)
 }
 
 fn memory(s: &System) -> Result<(), SystemError> {
@@ -358,7 +385,7 @@ fn memory(s: &System) -> Result<(), SystemError> {
     let in_dram = [
         ("ftl.map_cache.size", s.ftl.map_cache.place == MapPlace::Dram, map),
         ("device.write_cache.size", s.device.write_cache.place == Memory::Dram, s.device.write_cache.size),
-        ("device.read_cache.size", s.device.read_cache.place == Memory::Dram, s.device.read_cache.size),
+        ("device.read_cache.size", s.device.read_cache.place == ReadPlace::Dram, s.device.read_cache.size),
     ];
     let needed: u64 = in_dram.iter().filter(|(_, there, _)| *there).map(|(_, _, bytes)| bytes).sum();
     if needed <= s.device.dram {

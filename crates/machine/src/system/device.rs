@@ -30,6 +30,18 @@ words! {
 }
 
 words! {
+    /// Where what was read is kept.
+    ReadPlace {
+        /// The controller's DRAM.
+        Dram = "dram",
+        /// SRAM on its chip.
+        Sram = "sram",
+        /// Blocks of the flash that hold one bit a cell: what was read is copied to them.
+        Slc = "slc",
+    }
+}
+
+words! {
     /// Whether read and written data share memory.
     CacheSharing {
         /// Each has its own.
@@ -338,9 +350,9 @@ section! {
         "device.read_cache.size" size: u64 = SIZE,
             assumed("0B", "few drives are known to keep what they read; hosts have their page cache"),
             "Its size; 0B: none.";
-        "device.read_cache.place" place: Memory = Kind::words(Memory::WORDS),
+        "device.read_cache.place" place: ReadPlace = Kind::words(ReadPlace::WORDS),
             assumed("dram", "where there is room"),
-            "Where it is.";
+            "Where it is; slc: copied to flash of one bit a cell, by programs of its own, and read from there.";
     }
 }
 

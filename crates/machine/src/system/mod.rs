@@ -74,6 +74,8 @@ pub struct System {
     pub user_bytes: u64,
     /// Blocks of each plane that the SLC cache takes.
     pub slc_blocks: u32,
+    /// Blocks of each plane for copies of what was read.
+    pub copy_blocks: u32,
     settings: Vec<Setting>,
 }
 
@@ -141,6 +143,7 @@ impl System {
             raw_bytes: 0,
             user_bytes: 0,
             slc_blocks: 0,
+            copy_blocks: 0,
             settings: Vec::new(),
         };
         assert!(values.0.next().is_none(), "every row of the table has a field");

@@ -16,7 +16,7 @@ pub struct Truth {
     pub size: Option<u64>,
     /// How far from it is right, beside a tenth: a page.
     pub page: u64,
-    /// Where it is; none where the drive has no host memory to tell by.
+    /// Where it is; none where there is nothing to tell by: no host memory, and not what tells flash from memory.
     pub place: Option<Place>,
 }
 
@@ -55,7 +55,7 @@ impl Drive {
         let (page, pages) = (16384, one_of(rng, &[192, 384]));
         let capacity = one_of(rng, &[2u64, 4, 8]) << 30;
         let row = channels * dies * planes * page * pages;
-        let blocks = (capacity * 115 / 100).div_ceil(row) + 12;
+        let blocks = (capacity * 115 / 100).div_ceil(row) + 18;
         let units = |rng: &mut Rng| log_uniform(rng, 16 << 10, 4 << 20).next_multiple_of(unit);
 
         let read_cache = rng.chance(0.5).then(|| units(rng));
@@ -72,6 +72,9 @@ impl Drive {
             "map" if mapping.is_none_or(|sections| sections < 8) => "nothing",
             other => other,
         };
+        // A third of the read caches that are the drive's own are in flash of one bit a cell, which is read in a part of the time.
+        let place = if rng.chance(1.0 / 3.0) && lent != "read-cache" { "slc" } else { one_of(rng, &["sram", "dram"]) };
+        let slc_part = 0.35 + 0.25 * rng.unit();
         let (mut own_read, mut own_map) = (read_cache.unwrap_or(0), mapping);
         let hmb_bytes = match lent {
             "read-cache" => std::mem::take(&mut own_read),
@@ -102,17 +105,20 @@ impl Drive {
         let least = (program_bytes * 1_000_000 / (link_bytes_per_s / 3)).max(300);
         let program = us(rng, least, least.max(1200) + 1);
         let map_cache = own_map.map_or("\"all\"".to_owned(), |sections| format!("\"{}B\"", sections * unit));
+        let read = us(rng, 40, 90);
+        let slc_read = Time::from_secs_f64(read.secs_f64() * slc_part);
         let text = format!(
             "title = \"drawn\"\n[host]\nmax_transfer = \"{max_transfer}B\"\n[link]\ntype = \"pcie\"\n\
              generation = {generation}\nlanes = {lanes}\n[device]\ndram = \"64MiB\"\n\
-             cache_sharing = \"separate\"\nread_cache = {{ size = \"{}B\" }}\n\
+             cache_sharing = \"separate\"\nread_cache = {{ size = \"{}B\", place = \"{place}\" }}\n\
              write_cache = {{ size = \"{write_buffer}B\", mode = \"{}\" }}\n{hmb}[flash]\nchannels = {channels}\nchips = 1\n\
              dies = {dies}\nplanes = {planes}\nblocks = {blocks}\npages = {pages}\npage = \"{page}B\"\ncell = \"tlc\"\n\
-             read = \"{}ns\"\nprogram = \"{}ns\"\nerase = \"3.5ms\"\nrate = \"{}MT/s\"\n[ftl]\nunit = \"{unit}B\"\n\
+             read = \"{}ns\"\nslc_read = \"{}ns\"\nprogram = \"{}ns\"\nerase = \"3.5ms\"\nrate = \"{}MT/s\"\n[ftl]\nunit = \"{unit}B\"\n\
              capacity = \"{capacity}B\"\nmap_cache = {{ size = {map_cache} }}\n",
             own_read,
             if write_back { "write-back" } else { "write-through" },
-            us(rng, 40, 90).ns(),
+            read.ns(),
+            slc_read.ns(),
             program.ns(),
             one_of(rng, &[400, 800, 1200]),
         );
@@ -133,7 +139,13 @@ impl Drive {
                 about,
                 size,
                 page,
-                place: (hmb_bytes > 0).then_some(if lent == name { Place::HostMemory } else { Place::Controller }),
+                place: match (name, place) {
+                    _ if lent == name && hmb_bytes > 0 => Some(Place::HostMemory),
+                    ("read-cache", "slc") => Some(Place::Slc),
+                    _ if hmb_bytes > 0 => Some(Place::Controller),
+                    ("read-cache", _) => Some(Place::Memory),
+                    _ => None,
+                },
             })
             .to_vec(),
             preparation,
@@ -173,12 +185,11 @@ impl Truth {
         findings.max_by_key(|finding| finding.hmb).expect("a finding for each truth")
     }
 
-    /// Whether the place is right, of what is there and was found; none where nothing was said, or there is nothing to tell
-    /// by.
-    pub fn judge_place(&self, report: &Report) -> Option<Option<bool>> {
+    /// What was said of its place, if that is to be told and it was found.
+    pub fn said_place(&self, report: &Report) -> Option<Option<Place>> {
         let finding = self.finding(report);
-        let place = self.place.filter(|_| self.size.is_some() && finding.verdict == Verdict::Supported)?;
-        Some(finding.place.map(|said| said == place))
+        let told = self.place.is_some() && self.size.is_some() && finding.verdict == Verdict::Supported;
+        told.then_some(finding.place)
     }
 
     /// Judges `report`.
