@@ -128,7 +128,7 @@ fn content_hashes_are_pinned() {
     ddrssd                ce246c4099339bc5026b7ee02634f9fab3c566a868fd4f6f910c98dda08ba8ac
     drambus               c85dfc01e6e35a4eceac96eb32e381058d3451469340e78889db95b29ad77005
     hmb-a                 81a6d4bd02e5ac0d52b071d6758c8841d67c6681ba98daf6f1457c7f3b119e87
-    hmb-b                 dcb205e4adbb9f1d1429680b3af7a1f4480b1193ebef1e6c5b976e08449c00d8
+    hmb-b                 5c54732708047f6d959b2998f835760afe2931ae6a5120bdf7de41a6f66932de
     hmb-c                 155843ea899d5523b19f29e331d9a3948f7b284b74d3ff39d2e66ca8b6617982
     hmb-d                 0ad982a24e5d11cab08af4042885431065ebbcf369d74c30276c317b567f6587
     hmb-e                 c8f52993352bb95a8dc8918fad7f3405348e26f1c4ab93f4e70a8d0aa1b4ff68

