@@ -48,12 +48,7 @@ impl Channel {
         let gap = self.gaps.same_group[k][k].max(self.gaps.same_rank[k][k]).max(self.settings.column_slots);
         let last = column + u64::from(bursts - 1) * gap;
         if last >= self.house_at {
-            self.ranks[rank].demand += 1;
-            self.look_after_house();
-            self.ranks[rank].demand -= 1;
-            if last >= self.house_at {
-                return false;
-            }
+            return false;
         }
         let mut plan = Plan {
             kind,

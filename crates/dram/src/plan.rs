@@ -91,6 +91,11 @@ impl Channel {
     /// Plans the transfer under way, if it is the only one, or others wait behind it. What comes next is known.
     #[inline(always)]
     pub(crate) fn plan(&mut self) -> bool {
+        // Mostly it can be told at once that more than one bank is wanted.
+        let [reads, writes] = self.ranks[0].waiting;
+        if (reads | writes) & (reads | writes).wrapping_sub(1) != 0 {
+            return false;
+        }
         let Choice { cycle, place, .. } = self.next;
         let kind = self.direction;
         if place == Choice::HOUSE || cycle == NEVER || !self.settings.plain_page {
@@ -196,11 +201,9 @@ impl Channel {
             told: false,
         };
         let last = column + u64::from(held + left - 1) * gap;
+        // When refresh and rest are looked after is not to change by a plan.
         if last >= self.house_at {
-            self.look_after_house();
-            if last >= self.house_at {
-                plan.limit = self.house_at;
-            }
+            return false;
         }
         if self.waiting > 1 || left < transfer.to_enter {
             plan.limit = plan.limit.min(plan.entry(left - 1) + 1);

@@ -1,7 +1,7 @@
 //! Many bursts of a transfer at once, where each would enter, or be served, as the one before it: nothing else could come
 //! between. What comes out is what single steps make, command for command and clock for clock; only the work is less.
 
-use crate::board::{Choice, RANKS};
+use crate::board::Choice;
 use crate::channel::{Channel, NEVER};
 use crate::command::CommandKind;
 use crate::queue::NONE;
@@ -36,12 +36,12 @@ impl Channel {
     /// The transfer whose bursts alone can enter, if the next goes on with a run and nothing is in its way.
     #[inline(always)]
     fn next_of_run(&self) -> Option<Next> {
-        // Beside it no port has anything.
-        let port = self.ports.iter().position(|port| !port.is_empty())?;
+        // The one that entered last, beside which no port has anything.
+        let port = self.next_port.checked_sub(1)?;
         let waits = &self.ports[port];
         let number = *waits.front()?;
         let transfer = &self.transfers[number as usize];
-        if waits.len() != self.waiting as usize {
+        if transfer.to_enter < 2 || waits.len() != self.waiting as usize {
             return None;
         }
         let layout = &self.regions[transfer.group as usize].layout;
@@ -50,35 +50,26 @@ impl Channel {
         let number_in_rank = (place.group << self.settings.group_shift | place.bank) as usize;
         let bank = self.bank(place.rank as usize, number_in_rank);
         let run = bank.tail[kind as usize];
-        let in_row = layout.in_row(transfer.burst);
-        // Behind the same bursts of the other kind it would have to wait, or be answered from the queue.
-        let mut other = bank.head[1 - kind as usize];
-        while other != NONE {
-            let waits = self.queues.get(other);
-            let (first, end) = (u32::from(waits.column), u32::from(waits.column) + u32::from(waits.count));
-            if waits.row == place.row && first < place.column + in_row && place.column < end {
-                return None;
-            }
-            other = waits.next;
-        }
-        if run == NONE {
+        // Behind bursts of the other kind it might have to wait, or be answered from the queue.
+        if run == NONE || bank.head[1 - kind as usize] != NONE {
             return None;
         }
-        self.goes_on(run, number, place.row, place.column as u16).then_some(Next {
+        self.goes_on(run, number, place.row, place.column as u16).then(|| Next {
             transfer: number,
             port,
             rank: place.rank as usize,
             kind,
             run,
             left: transfer.to_enter,
-            in_row,
+            in_row: layout.in_row(transfer.burst),
         })
     }
 
-    /// Lets bursts of a run enter, one a clock, until `until`, which is not after the next command. False if none can.
+    /// Lets bursts of a run enter, one a clock, until `until`, which is not after the next command. False if fewer than two
+    /// can.
     #[inline]
     pub(crate) fn enter_run(&mut self, until: u64) -> bool {
-        if !self.has_long {
+        if !self.has_long || until <= self.enter_at {
             return false;
         }
         let Some(next) = self.next_of_run() else { return false };
@@ -90,7 +81,7 @@ impl Channel {
             // So many may turn the bus.
             bursts = bursts.min(self.settings.write_high.saturating_sub(self.queues.length(kind) + 1));
         }
-        if bursts < 1 || from < self.room_at[kind as usize] {
+        if bursts < 2 || from < self.room_at[kind as usize] {
             return false;
         }
         let last = from + u64::from(bursts) - 1;
@@ -143,7 +134,7 @@ impl Channel {
     pub(crate) fn serve_run(&mut self, cycle: u64, until: u64, kind: Kind, rank: usize, number: usize, entry: u8) {
         let k = kind as usize;
         let gap = self.gaps.same_group[k][k].max(self.gaps.same_rank[k][k]).max(self.settings.column_slots);
-        if until < cycle + gap || self.others_are_sooner(rank, number, k, gap) {
+        if until < cycle + gap {
             return;
         }
         let mut next = None;
@@ -207,17 +198,6 @@ impl Channel {
             }
             self.enter_at = if self.waiting > 0 { last + 1 } else { NEVER };
         }
-    }
-
-    /// Whether another bank group of the rank has a column command that may come before the run's next.
-    #[inline(always)]
-    fn others_are_sooner(&self, rank: usize, number: usize, k: usize, gap: u64) -> bool {
-        if self.gaps.same_rank[k][k].max(self.settings.column_slots) >= gap {
-            return false;
-        }
-        let (board, shift) = (&self.boards[rank % RANKS], self.settings.group_shift);
-        let group = u64::MAX >> (64 - (1 << shift)) << (number >> shift << shift);
-        self.considered(&self.ranks[rank]) & !board.activates & !board.precharges & !group != 0
     }
 
     /// Serves more bursts of a run, and lets others enter before each, as long as that goes the same way. False if nothing

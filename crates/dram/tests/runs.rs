@@ -238,3 +238,39 @@ fn a_page_takes_few_calls_and_all_its_commands_are_there() {
         assert!(outcome.calls <= 2, "{} calls for a page, {kind:?}", outcome.calls);
     }
 }
+
+#[test]
+fn a_refresh_that_is_due_while_a_page_is_under_way_comes_when_it_would() {
+    let device = Device::preset("DDR5-4800").expect("a preset");
+    let age_max = device.clock.time(u64::from(device.timing.refi)) / 4 + Time::from_ns(10);
+    let config = Config {
+        ports: PORTS,
+        read_queue: 2,
+        write_queue: 3,
+        write_high: 1,
+        write_low: 0,
+        turn_min: 29,
+        age_max,
+        ..Config::new(device)
+    };
+    let asks: Vec<Ask> = vec![
+        (17, 0, false, false, 0, 0, 64),
+        (42, 0, false, false, 2, 0, 64),
+        (58, 0, false, false, 0, 0, 64),
+        (17, 0, false, false, 0, 0, 64),
+        (507, 0, false, false, 8, 0, 64),
+        (48, 0, false, false, 0, 0, 64),
+        (37, 0, false, false, 0, 0, 64),
+        (2373, 0, false, false, 8, 0, 64),
+        (303, 0, false, false, 0, 0, 64),
+        (403, 1, false, false, 1, 0, 5),
+        (7, 0, false, false, 0, 0, 1),
+        (48, 0, true, false, 0, 0, 64),
+        (3, 0, false, false, 0, 0, 64),
+    ];
+    let requests = requests(&asks);
+    let single = drive(&config, &requests, Call::Clock, true);
+    let event = drive(&config, &requests, Call::Event, true);
+    let many = drive(&config, &requests, Call::Done, true);
+    assert!(many.log == single.log && event.log == single.log);
+}
