@@ -72,6 +72,13 @@ def shown(chart: Any) -> Any:
     return chart.transform_filter("indexof(hidden, datum.series) < 0")
 
 
+def key(series: list[str], **more: Any) -> alt.Legend | None:
+    """Return the legend of series; where a name is long, each has a line of its own, so that none is cut."""
+    if max(map(len, series), default=0) > 24:
+        more |= {"columns": 1, "labelLimit": 360}
+    return alt.Legend(title=None, **more) if len(series) > 1 else None
+
+
 def styles(series: list[str], *, pointed: bool) -> dict[str, Any]:
     """Return the channels that tell series apart, each of which joins the one legend.
 
@@ -82,7 +89,7 @@ def styles(series: list[str], *, pointed: bool) -> dict[str, Any]:
         return alt.Scale(domain=series, range=[kinds[index % len(kinds)] for index in range(len(series))])
 
     # The dashes of a line are not those of a point's edge.
-    legend = alt.Legend(title=None, symbolStrokeWidth=0 if pointed else 2) if len(series) > 1 else None
+    legend = key(series, symbolStrokeWidth=0 if pointed else 2)
     return {
         "color": alt.Color("series:N", scale=scale(COLOURS), legend=legend),
         "strokeDash": alt.StrokeDash("series:N", scale=scale(DASHES), legend=legend),
@@ -171,6 +178,9 @@ def crosses(stated: list[Row], x: Axis, y: Axis) -> alt.Chart:
     return chart
 
 
+MANY_BARS = 12
+
+
 def groups(rows: list[Row], series: list[str], x: Axis, y: Axis) -> alt.LayerChart | alt.FacetChart:
     """Plot rows of ``series, x, y``, x a name, as groups of bars with their values on them."""
     scale = alt.Scale(domain=series, range=[COLOURS[index % len(COLOURS)] for index in range(len(series))])
@@ -182,9 +192,12 @@ def groups(rows: list[Row], series: list[str], x: Axis, y: Axis) -> alt.LayerCha
     base = shown(alt.Chart(alt.InlineData(values=rows)))
     tips = [alt.Tooltip("x:N", title=x.title), alt.Tooltip("series:N"), alt.Tooltip("y:Q", title=y.title)]
     bar = base.mark_bar(stroke="currentColor", strokeWidth=0.6).encode(
-        **place, color=alt.Color("series:N", scale=scale, legend=alt.Legend(title=None)), tooltip=tips
+        **place, color=alt.Color("series:N", scale=scale, legend=key(series)), tooltip=tips
     )
-    text = base.mark_text(dy=-7, fontSize=11, color="currentColor").encode(**place, text=alt.Text("y:Q", format=".3~r"))
+    # Upright where bars are narrower than what stands on them.
+    upright = {"angle": 270, "align": "left", "baseline": "middle", "dx": 4} if len(rows) > MANY_BARS else {"dy": -7}
+    value = base.mark_text(fontSize=11, color="currentColor", **upright)
+    text = value.encode(**place, text=alt.Text("y:Q", format=".3~r"))
     return alt.layer(bar, text).add_params(hidden())
 
 
@@ -194,7 +207,7 @@ def bars(rows: list[Row], series: list[str], x: Axis, y: Axis) -> alt.LayerChart
     colour = alt.Color(
         "series:N",
         scale=alt.Scale(domain=series, range=[COLOURS[index % len(COLOURS)] for index in range(len(series))]),
-        legend=alt.Legend(title=None) if len(series) > 1 else None,
+        legend=key(series),
     )
     chart = (
         shown(alt.Chart(alt.InlineData(values=rows)))
@@ -252,7 +265,7 @@ def dots(rows: list[Row], series: list[str], x: Axis, y_title: str) -> alt.Layer
     """Plot rows of ``series, name, x`` as one point a name, told apart by shape and colour; nothing is marked."""
     scale = alt.Scale(domain=series, range=[COLOURS[index] for index in range(len(series))])
     shapes = alt.Scale(domain=series, range=SHAPES[: len(series)])
-    legend = alt.Legend(title=None) if len(series) > 1 else None
+    legend = key(series)
     zoom = alt.selection_interval(name="zoom", bind="scales", encodings=["x"])
     points = (
         shown(alt.Chart(alt.InlineData(values=rows)))
