@@ -2,7 +2,7 @@
 
 use machine::System;
 use machine::prepare::Preparation;
-use probe::{Options, Report, Simulated, model, probe};
+use probe::{Options, Place, Report, Simulated, model, probe};
 
 fn look(system: &System) -> Report {
     let mut target = Simulated::new("drive", system, Preparation::Filled, 3, None).expect("it fits together");
@@ -14,12 +14,16 @@ fn parse(text: &str) -> System {
     System::from_toml("drive", text, &[]).unwrap_or_else(|e| panic!("{e}\n{text}"))
 }
 
-const DRIVES: [(&str, &str); 3] = [
+const DRIVES: [(&str, &str); 4] = [
     (
         "read cache, write buffer and part of the map",
         "read_cache = { size = \"256KiB\" }\nwrite_cache = { size = \"964KiB\" }\n[ftl]\nmap_cache = { size = \"256KiB\" }\n",
     ),
     ("all of the map", "read_cache = { size = \"0B\" }\nwrite_cache = { size = \"600KiB\" }\n"),
+    (
+        "a read cache in flash",
+        "read_cache = { size = \"256KiB\", place = \"slc\" }\nwrite_cache = { size = \"600KiB\" }\n",
+    ),
     (
         "no buffer that is seen",
         "read_cache = { size = \"96KiB\" }\nwrite_cache = { size = \"512KiB\", mode = \"write-through\" }\n",
@@ -37,8 +41,8 @@ const PRESETS: [(&str, &str, &str); 6] = [
     ("sata-mlc", "60", "6GiB"),
 ];
 
-/// Probes `system`, makes a model of it and probes that: the same verdicts, sizes within a tenth, latencies within 15 %.
-fn compare(what: &str, system: &System) {
+/// Probes `system`, makes a model of it and probes that: the same verdicts, sizes within a tenth, latencies within 15 %. Returns the model.
+fn compare(what: &str, system: &System) -> String {
     let first = look(system);
     let made = model(&first).unwrap_or_else(|e| panic!("{what}: {e}"));
     let second = look(&parse(&made));
@@ -47,6 +51,9 @@ fn compare(what: &str, system: &System) {
     for about in ["read_cache", "mapping_cache", "write_buffer", "flush"] {
         let (a, b) = (first.finding(about, state).expect(about), second.finding(about, None).expect(about));
         assert_eq!(a.verdict, b.verdict, "{what}: {about}: {} / {}", a.evidence, b.evidence);
+        if a.place == Some(Place::Slc) {
+            assert_eq!(b.place, a.place, "{what}: {about}: {} / {}\n{made}", a.evidence, b.evidence);
+        }
         assert_eq!(a.size.is_some(), b.size.is_some(), "{what}: {about}: {} / {}", a.evidence, b.evidence);
         if let (Some(a), Some(b)) = (a.size, b.size) {
             assert!((a.value - b.value).abs() <= 0.1 * a.value, "{what}: {about}: {a:?} {b:?}");
@@ -62,6 +69,7 @@ fn compare(what: &str, system: &System) {
         let (a, b) = (number(&first, state), number(&second, None));
         assert!((b / a - 1.0).abs() <= 0.15, "{what}: {name}: {a} and {b}\n{made}");
     }
+    made
 }
 
 #[test]
@@ -74,7 +82,9 @@ fn a_model_has_the_same_verdicts_sizes_and_latencies() {
              planes = 2\nblocks = 62\npages = 192\npage = \"16KiB\"\ncell = \"tlc\"\nread = \"60us\"\nprogram = \"700us\"\n\
              erase = \"4ms\"\nrate = \"667MT/s\"\n[ftl]\nunit = \"4KiB\"\ncapacity = \"2GiB\"\n{ftl}"
         );
-        compare(what, &parse(&text));
+        let made = compare(what, &parse(&text));
+        let in_flash = "place = \"slc\"";
+        assert_eq!(made.contains(in_flash), device.contains(in_flash), "{what}: {made}");
     }
 }
 
