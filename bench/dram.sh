@@ -34,7 +34,7 @@ done
 row "random, two reads to one write, 64 outstanding" DDR4-2400 mixed
 row "random read of 64 B (two bursts), 64 outstanding" LPDDR3-1600 random
 row "read of 4 KiB through two channels, eight outstanding" DDR4-2400 dma
-row "the same, driven by \`next_done\`" DDR4-2400 pages
-row "the same, driven by \`next_done\`" DDR3-1600 pages
+row "read of 4 KiB through two channels, eight outstanding, driven by \`next_done\`" DDR4-2400 pages
+row "read of 4 KiB through two channels, eight outstanding, driven by \`next_done\`" DDR3-1600 pages
 row "read of 4 KiB through two channels, one outstanding, driven by \`next_done\`" DDR4-2400 page
 row "read of 4 KiB through two channels, one outstanding, driven by \`next_done\`" DDR3-1600 page

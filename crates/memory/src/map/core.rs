@@ -160,7 +160,7 @@ impl<D: Device> Core<D> {
         }
     }
 
-    fn fault(&mut self, fault: Fault) {
+    pub(super) fn fault(&mut self, fault: Fault) {
         let Fault { key, write, protected, thread } = fault;
         if self.memory.is_none() {
             self.end(&format!("{}: the memory is closed", self.path));

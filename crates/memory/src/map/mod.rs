@@ -8,6 +8,8 @@ mod calls;
 mod core;
 #[cfg(test)]
 mod interleavings;
+#[cfg(test)]
+mod overtaken;
 mod pager;
 mod pages;
 mod uffd;
