@@ -42,7 +42,7 @@ impl Channel {
         }
         let place = self.regions[group as usize].layout.place(first);
         let rank = place.rank as usize;
-        let number = (place.group << self.settings.group_shift | place.bank) as usize;
+        let number = self.number_of(&place);
         if self.ranks[rank].state != State::Up || arrival < self.enter_next {
             return false;
         }

@@ -433,6 +433,13 @@ impl Channel {
         true
     }
 
+    /// Clocks from a column command of a bank to another of its kind.
+    #[inline(always)]
+    pub(crate) fn gap_of(&self, kind: Kind) -> u64 {
+        let k = kind as usize;
+        self.gaps.same_group[k][k].max(self.gaps.same_rank[k][k]).max(self.settings.column_slots)
+    }
+
     #[inline(always)]
     pub(crate) fn bank(&self, rank: usize, bank: usize) -> &Bank {
         &self.boards[rank % RANKS].banks[bank % 64]
@@ -501,19 +508,29 @@ impl Channel {
 
     /// What each rank did until `now`, idle time included.
     pub fn activity(&mut self, now: Time) -> Vec<RankActivity> {
+        self.run(self.clock.at_or_before(now));
+        self.activity_so_far(now)
+    }
+
+    /// What each rank did, as far as the channel has come.
+    pub(crate) fn activity_so_far(&self, now: Time) -> Vec<RankActivity> {
         let cycle = self.clock.at_or_before(now);
-        self.run(cycle);
         self.ranks.iter().map(|rank| rank.activity_at(cycle)).collect()
     }
 
     /// The energy of each rank until `now`. That of a device's buffer is its device's: none here.
     pub fn energy(&mut self, now: Time) -> Vec<EnergyByUse> {
         let activity = self.activity(now);
+        self.energy_of(&activity)
+    }
+
+    /// The energy of each rank that did so much.
+    pub(crate) fn energy_of(&self, activity: &[RankActivity]) -> Vec<EnergyByUse> {
         let of = |(rank, activity): (&Rank, &RankActivity)| match rank.kind {
             RankKind::Dram => activity.energy(&self.config.device),
             RankKind::Buffer => EnergyByUse::default(),
         };
-        self.ranks.iter().zip(&activity).map(of).collect()
+        self.ranks.iter().zip(activity).map(of).collect()
     }
 
     #[inline(always)]

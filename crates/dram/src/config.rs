@@ -28,6 +28,22 @@ pub struct ConfigError {
     expected: &'static str,
 }
 
+impl ConfigError {
+    pub(crate) fn new(key: &'static str, found: &dyn std::fmt::Debug, expected: &'static str) -> ConfigError {
+        ConfigError { key, found: format!("{found:?}"), expected }
+    }
+}
+
+/// In which order requests are served.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Scheduler {
+    /// What finds its row open first, then what came first (FR-FCFS): [`Channel`](crate::Channel).
+    #[default]
+    FirstReady,
+    /// Short reads first, all else as it came: [`InOrder`](crate::InOrder).
+    InOrder,
+}
+
 /// Like ranks of a channel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Ranks {
@@ -46,6 +62,8 @@ pub struct Config {
     pub ranks: Vec<Ranks>,
     /// Order of the address fields within each group of ranks.
     pub order: Order,
+    /// In which order [`Memory`](crate::Memory) has requests served.
+    pub scheduler: Scheduler,
     /// Ports that requests come from.
     pub ports: u8,
     /// Read bursts that wait at most, 1 to 64.
@@ -82,6 +100,7 @@ impl Config {
             device,
             ranks: vec![Ranks { kind: RankKind::Dram, count: 1 }],
             order: Order::default(),
+            scheduler: Scheduler::default(),
             ports: 1,
             read_queue: 32,
             write_queue: 32,
@@ -136,9 +155,7 @@ impl Config {
     /// # Errors
     /// The first key that does not fit.
     pub fn check(&self) -> Result<(), ConfigError> {
-        let wrong = |key, found: &dyn std::fmt::Debug, expected| {
-            Err(ConfigError { key, found: format!("{found:?}"), expected })
-        };
+        let wrong = |key, found: &dyn std::fmt::Debug, expected| Err(ConfigError::new(key, found, expected));
         if self.ranks.is_empty() || !self.ranks.iter().all(|group| group.count.is_power_of_two()) {
             return wrong("ranks", &self.ranks, "one group or more, each of a power of two");
         }

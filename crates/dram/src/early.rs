@@ -29,7 +29,7 @@ impl Channel {
         let layout = &self.regions[group as usize].layout;
         let place = layout.place(burst);
         let rank = place.rank as usize;
-        let (kind, k) = (request.kind, request.kind as usize);
+        let kind = request.kind;
         let most = self.queues.room(kind);
         if !self.settings.plain_page
             || arrival == 0
@@ -39,13 +39,13 @@ impl Channel {
         {
             return false;
         }
-        let number = (place.group << self.settings.group_shift | place.bank) as usize;
+        let number = self.number_of(&place);
         let (precharge, activate, column) = self.commands_for(&place, number, kind, self.floor.max(arrival));
         // The queue is not empty before the last has entered.
         if bursts > 1 && column <= arrival {
             return false;
         }
-        let gap = self.gaps.same_group[k][k].max(self.gaps.same_rank[k][k]).max(self.settings.column_slots);
+        let gap = self.gap_of(kind);
         let last = column + u64::from(bursts - 1) * gap;
         if last >= self.house_at {
             return false;

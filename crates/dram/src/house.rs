@@ -12,7 +12,7 @@ use crate::select::Do;
 /// Something to do at a cycle.
 #[derive(Clone, Copy)]
 pub(crate) struct Need {
-    cycle: u64,
+    pub(crate) cycle: u64,
     what: Do,
 }
 
@@ -141,6 +141,34 @@ impl Channel {
             need = earlier(need, Need { cycle, what });
         }
         need
+    }
+
+    /// When a rank's next refresh is due, or [`NEVER`].
+    pub(crate) fn refresh_due(&self, rank: usize) -> u64 {
+        refresh_due(&self.ranks[rank])
+    }
+
+    /// Issues the next command on the way to a rank's refresh, which is due.
+    pub(crate) fn step_to_refresh(&mut self, rank: usize) {
+        let due = self.refresh_due(rank);
+        let floor = self.floor.max(self.ranks[rank].ready);
+        let need = match self.ranks[rank].state {
+            State::Up => self.with_all_closed(rank, floor.max(due), CommandKind::Refresh),
+            State::Down | State::Asleep => self.need(rank),
+        };
+        self.issue(need);
+    }
+
+    /// Issues the command that a rank needs next.
+    pub(crate) fn step_of(&mut self, rank: usize) {
+        self.issue(self.need(rank));
+    }
+
+    fn issue(&mut self, need: Need) {
+        let Do::House { kind, rank, bank } = need.what else { unreachable!("nothing waits in a queue") };
+        self.now = need.cycle;
+        self.stats.steps += 1;
+        self.house(need.cycle, kind, rank as usize, bank as usize);
     }
 
     /// Nothing waits: does what ranks need until `cycle`.

@@ -4,8 +4,8 @@
 //!   Every value has a [`Basis`].
 //! * [`Config`]: a channel's ranks ([`RankKind::Dram`], or a device's [`RankKind::Buffer`] that answers as DRAM does), its
 //!   queues and policies. `Config::new(device)` is a plain one.
-//! * [`Channel`]: one channel and its controller; [`Memory`]: several behind one address space ([`Region`]s with their
-//!   interleaving).
+//! * [`Channel`]: one channel and a controller that looks for open rows; [`InOrder`]: one that serves requests as they come,
+//!   for a fraction of the work; [`Memory`]: several of either behind one address space ([`Region`]s with their interleaving).
 //!
 //! A state machine, like every part. Requests have any length and carry their port; the controller makes bursts of them as
 //! its queues have room, so that a DMA of many KiB is one request:
@@ -46,6 +46,7 @@ mod device;
 mod early;
 mod enter;
 mod house;
+mod in_order;
 mod interleave;
 mod layout;
 mod memory;
@@ -64,8 +65,9 @@ pub use channel::Channel;
 pub use checker::{Checker, Rule, Violation};
 pub use clock::Clock;
 pub use command::{Command, CommandKind};
-pub use config::{Config, ConfigError, PagePolicy, Ranks};
+pub use config::{Config, ConfigError, PagePolicy, Ranks, Scheduler};
 pub use device::{Basis, Device, DeviceError};
+pub use in_order::InOrder;
 pub use interleave::{Local, Region};
 pub use layout::{Field, Order, OrderError, Place};
 pub use memory::{Memory, Wake};

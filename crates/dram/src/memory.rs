@@ -3,8 +3,10 @@
 use sim::{Energy, Lane, Schedule, Time};
 
 use crate::channel::Channel;
-use crate::config::{Config, ConfigError};
+use crate::config::{Config, ConfigError, Scheduler};
+use crate::in_order::InOrder;
 use crate::interleave::Region;
+use crate::power::EnergyByUse;
 use crate::request::{Completion, Kind, RankKind, Request};
 use crate::stats::PortStats;
 
@@ -21,9 +23,70 @@ struct Whole {
     parts: u32,
 }
 
+/// A channel with one controller or the other.
+enum Controller {
+    FirstReady(Box<Channel>),
+    InOrder(Box<InOrder>),
+}
+
+impl Controller {
+    fn new(config: &Config) -> Result<Controller, ConfigError> {
+        Ok(match config.scheduler {
+            Scheduler::FirstReady => Controller::FirstReady(Box::new(Channel::new(config)?)),
+            Scheduler::InOrder => Controller::InOrder(Box::new(InOrder::new(config)?)),
+        })
+    }
+
+    #[inline(always)]
+    fn submit(&mut self, now: Time, request: Request) {
+        match self {
+            Controller::FirstReady(channel) => channel.submit(now, request),
+            Controller::InOrder(channel) => channel.submit(now, request),
+        }
+    }
+
+    #[inline(always)]
+    fn next_event(&mut self) -> Option<Time> {
+        match self {
+            Controller::FirstReady(channel) => channel.next_event(),
+            Controller::InOrder(channel) => channel.next_event(),
+        }
+    }
+
+    #[inline(always)]
+    fn next_done(&mut self) -> Option<Time> {
+        match self {
+            Controller::FirstReady(channel) => channel.next_done(),
+            Controller::InOrder(channel) => channel.next_event(),
+        }
+    }
+
+    #[inline(always)]
+    fn advance(&mut self, now: Time, completions: &mut Vec<Completion>) {
+        match self {
+            Controller::FirstReady(channel) => channel.advance(now, completions),
+            Controller::InOrder(channel) => channel.advance(now, completions),
+        }
+    }
+
+    fn channel(&self) -> &Channel {
+        match self {
+            Controller::FirstReady(channel) => channel,
+            Controller::InOrder(channel) => channel.channel(),
+        }
+    }
+
+    fn energy(&mut self, now: Time) -> Vec<EnergyByUse> {
+        match self {
+            Controller::FirstReady(channel) => channel.energy(now),
+            Controller::InOrder(channel) => channel.energy(now),
+        }
+    }
+}
+
 /// Channels behind one address space.
 pub struct Memory {
-    channels: Vec<Channel>,
+    channels: Vec<Controller>,
     regions: Vec<Region>,
     wholes: Vec<Whole>,
     free: Vec<u32>,
@@ -61,7 +124,7 @@ impl Memory {
         }
         let ports = configs.iter().map(|config| config.ports).max().unwrap_or(1);
         Ok(Memory {
-            channels: configs.iter().map(Channel::new).collect::<Result<_, _>>()?,
+            channels: configs.iter().map(Controller::new).collect::<Result<_, _>>()?,
             regions,
             wholes: Vec::new(),
             free: Vec::new(),
@@ -118,7 +181,7 @@ impl Memory {
 
     /// When [`Memory::advance`] is to be called next at the latest; see [`Channel::next_event`].
     pub fn next_event(&mut self) -> Option<Time> {
-        self.channels.iter_mut().filter_map(Channel::next_event).min()
+        self.channels.iter_mut().filter_map(Controller::next_event).min()
     }
 
     /// As [`Memory::next_event`], but later where long requests are under way; see [`Channel::next_done`].
@@ -195,22 +258,16 @@ impl Memory {
         self.arm(s);
     }
 
-    /// The channels.
-    pub fn channels(&self) -> &[Channel] {
-        &self.channels
-    }
-
-    /// The channels, to keep logs or to ask for what they did in idle time.
-    pub fn channels_mut(&mut self) -> &mut [Channel] {
-        self.due.fill(Time::ZERO);
-        &mut self.channels
+    /// The channels, for their configuration and counters.
+    pub fn channels(&self) -> impl ExactSizeIterator<Item = &Channel> {
+        self.channels.iter().map(Controller::channel)
     }
 
     /// What the address is: memory, or a device's buffer. `None` where nothing answers.
     pub fn kind_at(&self, address: u64) -> Option<RankKind> {
         let region = self.regions.iter().find(|region| region.holds(address, 1))?;
         let part = (0..region.channels.len()).map(|turn| region.part(address, 1, turn)).find(|part| part.bytes > 0)?;
-        Some(self.channels[part.channel as usize].kind_at(part.address))
+        Some(self.channels[part.channel as usize].channel().kind_at(part.address))
     }
 
     /// What a port asked for and got, over all channels. A request counts once, its bytes where they went.
@@ -219,7 +276,7 @@ impl Memory {
     /// If there is no such port.
     pub fn port_stats(&self, port: u8) -> PortStats {
         let mut stats = self.port_stats[port as usize];
-        for channel in self.channels.iter().filter(|channel| port < channel.config().ports) {
+        for channel in self.channels().filter(|channel| port < channel.config().ports) {
             for kind in [Kind::Read, Kind::Write] {
                 stats.bytes[kind as usize] += channel.port_stats(port).bytes[kind as usize];
             }

@@ -246,7 +246,7 @@ impl Channel {
     /// A command to a rank, or a precharge that no request asked for.
     #[cold]
     #[inline(never)]
-    fn house(&mut self, cycle: u64, kind: CommandKind, rank: usize, bank: usize) {
+    pub(crate) fn house(&mut self, cycle: u64, kind: CommandKind, rank: usize, bank: usize) {
         self.house_at = 0;
         if kind == CommandKind::Precharge {
             self.precharge(cycle, rank, bank);

@@ -142,7 +142,7 @@ impl Channel {
         let tail = *self.queues.get(bank.tail[k]);
         let transfer = self.transfers[run.transfer as usize];
         let most = self.queues.room(kind) + held;
-        let gap = self.gaps.same_group[k][k].max(self.gaps.same_rank[k][k]).max(self.settings.column_slots);
+        let gap = self.gap_of(kind);
         let mut left = 0;
         if self.waiting > 0 {
             let waits = &self.ports[transfer.request.port as usize];

@@ -133,7 +133,7 @@ impl Channel {
     /// room for them.
     pub(crate) fn serve_run(&mut self, cycle: u64, until: u64, kind: Kind, rank: usize, number: usize, entry: u8) {
         let k = kind as usize;
-        let gap = self.gaps.same_group[k][k].max(self.gaps.same_rank[k][k]).max(self.settings.column_slots);
+        let gap = self.gap_of(kind);
         if until < cycle + gap {
             return;
         }

@@ -29,7 +29,7 @@ fn a_large_request_uses_all_channels_and_is_done_once() {
         memory.submit(Time::ZERO, Request { id: 9, bytes: 1 << 20, ..Request::default() });
         let done = settle(&mut memory, &mut world);
         assert_eq!(done.iter().map(|completion| completion.id).collect::<Vec<_>>(), [9]);
-        let bursts: u64 = memory.channels().iter().map(|channel| channel.stats().bursts[0]).sum();
+        let bursts: u64 = memory.channels().map(|channel| channel.stats().bursts[0]).sum();
         assert_eq!(bursts, (1 << 20) / 64);
         let stats = memory.port_stats(0);
         assert_eq!((stats.requests, stats.bytes), ([1, 0], [1 << 20, 0]));
@@ -88,6 +88,6 @@ fn a_device_buffer_stays_out_of_the_interleaving() {
     let done = settle(&mut memory, &mut world);
     let of = |id| done.iter().find(|completion| completion.id == id).map(|completion| completion.rank_kind);
     assert_eq!((of(1), of(2)), (Some(RankKind::Buffer), Some(RankKind::Dram)));
-    let bursts = |channel: usize| memory.channels()[channel].stats().bursts[0];
+    let bursts = |channel: usize| memory.channels().nth(channel).expect("a channel").stats().bursts[0];
     assert_eq!((bursts(0), bursts(1)), (64, 64 + 128), "the buffer's bursts are all on its channel");
 }

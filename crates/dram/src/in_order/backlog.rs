@@ -1,0 +1,241 @@
+//! What is served while no read is booked, and what ranks need.
+
+use sim::Time;
+
+use super::{InOrder, ends_served};
+use crate::channel::NEVER;
+use crate::command::CommandKind;
+use crate::rank::State;
+use crate::request::{Kind, Request};
+
+/// A request of the backlog.
+#[derive(Clone, Copy)]
+pub(super) struct Pending {
+    pub request: Request,
+    submitted: Time,
+    /// The cycle it came in.
+    arrival: u64,
+    pub group: u32,
+    /// The next of its bursts, numbered within its group of ranks, and how many are left.
+    pub burst: u64,
+    pub left: u32,
+}
+
+/// A posted write that is not accepted.
+pub(super) struct Posted {
+    request: Request,
+    submitted: Time,
+    group: u32,
+    /// So many write bursts are to be served first, of all that ever came.
+    after: u64,
+}
+
+impl InOrder {
+    /// A request joins the backlog.
+    pub(super) fn append(&mut self, now: Time, arrival: u64, request: Request, group: u32, burst: u64, bursts: u32) {
+        let ends = ends_served(&request);
+        self.ending += u32::from(ends);
+        if request.kind == Kind::Write {
+            self.asked += u64::from(bursts);
+            let after = self.asked.saturating_sub(u64::from(self.channel.settings.write_queue));
+            if !ends && after <= self.written {
+                self.channel.finish_request(&request, group, now, self.channel.clock.time(arrival).max(now));
+            } else if !ends {
+                self.posted.push_back(Posted { request, submitted: now, group, after });
+            }
+        }
+        self.backlog.push_back(Pending { request, submitted: now, arrival, group, burst, left: bursts });
+    }
+
+    /// Does all that comes before `cycle` and has no need to wait for what may come yet.
+    #[inline(always)]
+    pub(super) fn come_to(&mut self, cycle: u64) {
+        if !self.backlog.is_empty() {
+            self.serve(cycle, u32::MAX);
+        }
+        if self.channel.house_at < cycle && self.backlog.is_empty() {
+            self.rest(cycle);
+        }
+    }
+
+    /// Serves the backlog: its commands before `until`, and `most` of its bursts.
+    #[inline(never)]
+    pub(super) fn serve(&mut self, until: u64, mut most: u32) {
+        while let Some(pending) = self.backlog.front()
+            && most > 0
+        {
+            let Pending { request, arrival, group, burst, left, .. } = *pending;
+            let channel = &mut self.channel;
+            let begin = channel.floor.max(arrival);
+            let layout = &channel.regions[group as usize].layout;
+            let (place, in_row) = (layout.place(burst), layout.in_row(burst));
+            let (rank, bank) = (place.rank as usize, channel.number_of(&place));
+            let (precharge, activate, column) = channel.commands_for(&place, bank, request.kind, begin);
+            let first = precharge.min(activate).min(column);
+            if self.refresh_at < until && self.refresh_at <= first {
+                self.refresh(self.refresh_at + 1);
+                continue;
+            }
+            if first >= until {
+                return;
+            }
+            if channel.ranks[rank].state != State::Up {
+                self.wake(begin, rank);
+                continue;
+            }
+            if precharge != NEVER {
+                channel.stats.conflicts += 1;
+                channel.stats.steps += 1;
+                channel.precharge(precharge, rank, bank);
+            }
+            let before = until.min(self.refresh_at);
+            if activate != NEVER {
+                if activate >= before {
+                    self.follow();
+                    continue;
+                }
+                channel.stats.steps += 1;
+                channel.activate(activate, rank, bank, place.row);
+            }
+            if column >= before {
+                self.follow();
+                continue;
+            }
+            let gap = channel.gap_of(request.kind);
+            let due = u32::try_from((before - 1 - column) / gap + 1).unwrap_or(u32::MAX);
+            let bursts = left.min(in_row).min(most).min(due);
+            let last = column + u64::from(bursts - 1) * gap;
+            // Its rank is at rest when the last is served.
+            channel.ranks[rank].demand = u32::from(bursts < left);
+            channel.transfer_data::<false>(last, request.kind, rank, bank, bursts);
+            channel.ranks[rank].demand = 0;
+            channel.stats.steps += u64::from(bursts);
+            if channel.log.kept {
+                let kind = if request.kind == Kind::Read { CommandKind::Read } else { CommandKind::Write };
+                for number in 0..bursts {
+                    let at = column + u64::from(number) * gap;
+                    channel.note(at, kind, rank, bank, (place.row, place.column + number), request.id);
+                }
+            }
+            most -= bursts;
+            self.passed = 0;
+            self.follow();
+            if request.kind == Kind::Write {
+                self.accept(column, gap, bursts);
+            }
+            self.move_on(last, bursts);
+        }
+    }
+
+    /// What is booked from now on comes behind what was issued.
+    #[inline(always)]
+    fn follow(&mut self) {
+        self.behind = self.channel.floor;
+        self.channel.now = self.channel.floor - 1;
+    }
+
+    /// Bursts of the first of the backlog were served, the last of them at `last`.
+    #[inline(always)]
+    fn move_on(&mut self, last: u64, bursts: u32) {
+        let Some(pending) = self.backlog.front_mut() else { return };
+        pending.burst += u64::from(bursts);
+        pending.left -= bursts;
+        if pending.left > 0 {
+            return;
+        }
+        let Pending { request, submitted, group, .. } = *pending;
+        self.backlog.pop_front();
+        if ends_served(&request) {
+            self.ending -= 1;
+            let end = self.channel.data_end(last, request.kind);
+            self.channel.finish_request(&request, group, submitted, end);
+        }
+    }
+
+    /// Write bursts were served, from `column` on, `gap` clocks apart: there is room for others.
+    #[inline(always)]
+    fn accept(&mut self, column: u64, gap: u64, bursts: u32) {
+        let before = self.written;
+        self.written += u64::from(bursts);
+        while let Some(Posted { request, submitted, group, after }) = self.posted.front()
+            && *after <= self.written
+        {
+            let cycle = column + (after - before - 1) * gap + 1;
+            self.channel.finish_request(request, *group, *submitted, self.channel.clock.time(cycle));
+            self.posted.pop_front();
+        }
+    }
+
+    /// No request of the backlog is done before.
+    #[inline(never)]
+    pub(super) fn soonest(&self) -> Time {
+        let channel = &self.channel;
+        let Some(front) = self.backlog.front() else { return Time::MAX };
+        let layout = &channel.regions[front.group as usize].layout;
+        let place = layout.place(front.burst);
+        let begin = channel.floor.max(front.arrival);
+        let (.., column) = channel.commands_for(&place, channel.number_of(&place), front.request.kind, begin);
+        let even = u64::from(front.left.min(layout.in_row(front.burst)));
+        let after = |bursts: u64| {
+            let gap = if bursts <= even { channel.gap_of(front.request.kind) } else { channel.settings.gap_min };
+            column + (bursts - 1) * gap
+        };
+        let accepted = self.posted.front().map(|posted| after(posted.after - self.written) + 1);
+        let mut served = None;
+        if self.ending > 0 {
+            let mut bursts = 0;
+            for pending in &self.backlog {
+                bursts += u64::from(pending.left);
+                if ends_served(&pending.request) {
+                    break;
+                }
+            }
+            served = Some(after(bursts) + channel.settings.shortest);
+        }
+        accepted.into_iter().chain(served).min().map_or(Time::MAX, |cycle| channel.clock.time(cycle))
+    }
+
+    /// Nothing waits: does what ranks need before `until`.
+    #[cold]
+    #[inline(never)]
+    fn rest(&mut self, until: u64) {
+        self.channel.is_next_known = false;
+        self.channel.idle(until - 1);
+        self.look_for_refresh();
+    }
+
+    /// Does the refreshes that are due before `until`.
+    #[cold]
+    #[inline(never)]
+    pub(super) fn refresh(&mut self, until: u64) {
+        loop {
+            let ranks = 0..self.channel.ranks.len();
+            let rank = ranks.min_by_key(|rank| self.channel.refresh_due(*rank)).expect("a channel has ranks");
+            if self.channel.refresh_due(rank) >= until {
+                break;
+            }
+            self.channel.step_to_refresh(rank);
+        }
+        self.look_for_refresh();
+    }
+
+    fn look_for_refresh(&mut self) {
+        let due = (0..self.channel.ranks.len()).map(|rank| self.channel.refresh_due(rank)).min();
+        self.refresh_at = due.unwrap_or(NEVER);
+        self.channel.is_next_known = false;
+        self.behind = self.behind.max(self.channel.floor);
+    }
+
+    /// A rank that something was asked of at `cycle` takes commands again.
+    #[cold]
+    #[inline(never)]
+    pub(super) fn wake(&mut self, cycle: u64, rank: usize) {
+        self.channel.floor = self.channel.floor.max(cycle);
+        self.channel.ranks[rank].demand = 1;
+        while self.channel.ranks[rank].state != State::Up {
+            self.channel.step_of(rank);
+        }
+        self.channel.ranks[rank].demand = 0;
+        self.follow();
+    }
+}
