@@ -43,6 +43,7 @@ fn config(bytes: u64, cache: u64, page: u32, channels: u32) -> HybridConfig {
         erase_command: Time::from_ns(225),
     };
     let mut dram = DramConfig::new(dram::Device::preset("DDR3-1600").expect("a preset"));
+    dram.scheduler = dram::Scheduler::InOrder;
     (dram.channels, dram.ranks, dram.interleave) = (2, if bytes > 1 << 38 { 8 } else { 1 }, u64::from(page));
     HybridConfig {
         link: LineLinkConfig { latency: Time::from_ns(10), bandwidth: None, header: 0 },

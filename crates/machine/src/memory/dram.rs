@@ -1,6 +1,6 @@
 //! Main memory that is all DRAM.
 
-use dram::{Ack, Channel, Completion, Config, ConfigError, Device, Kind, Memory, Request};
+use dram::{Ack, Channel, Completion, Config, ConfigError, Device, Kind, Memory, Request, Scheduler};
 use media::line::{LINE, LineKind, LineRequest};
 use sim::{Energy, Time};
 
@@ -18,6 +18,8 @@ pub struct DramConfig {
     pub stack: u32,
     /// Bytes after which addresses go to the next channel.
     pub interleave: u64,
+    /// In which order requests are served.
+    pub scheduler: Scheduler,
     /// What the way there and back adds to a read's latency.
     pub latency: Time,
     /// Idle this long, a rank is powered down.
@@ -35,6 +37,7 @@ impl DramConfig {
             ranks: 1,
             stack: 1,
             interleave: 256,
+            scheduler: Scheduler::FirstReady,
             latency: Time::ZERO,
             power_down_after: None,
             self_refresh_after: None,
@@ -52,6 +55,7 @@ impl DramConfig {
         let mut config = Config::new(self.device.clone());
         config.device.rows *= self.stack;
         config.ranks[0].count = self.ranks;
+        config.scheduler = self.scheduler;
         config.ports = ports;
         config.latency = self.latency;
         config.power_down_after = self.power_down_after;

@@ -45,6 +45,16 @@ words! {
     }
 }
 
+words! {
+    /// In which order DRAM's controllers serve requests.
+    Scheduler {
+        /// What finds its row open first, then what came first (FR-FCFS).
+        FirstReady = "first-ready",
+        /// Short reads first, all else as it came.
+        InOrder = "in-order",
+    }
+}
+
 section! {
     /// The processor. It has as many hardware threads as the workload has threads.
     Cpu {
@@ -166,6 +176,11 @@ section! {
             assumed("256B", "as servers spread a page over their channels"),
             "Bytes after which addresses go to the next channel, a power of two.",
             when "memory.type" is "dram" | "hybrid";
+        "memory.scheduler" scheduler: Scheduler = Kind::words(Scheduler::WORDS),
+            assumed("first-ready", "what controllers of DRAM do (Rixner et al., ISCA 2000)"),
+            "In which order requests are served: first-ready, open rows before closed ones; in-order, short reads as they \
+             come, all else behind them, which is simulated several times as fast.",
+            when "memory.type" is "dram" | "hybrid";
         "memory.latency" latency: Time = TIME,
             assumed("20ns", "from the last cache over the ring and the controller and back"),
             "What the way to the DRAM and back adds to a read's latency.",
@@ -203,6 +218,10 @@ impl Memory {
             ranks: self.ranks,
             stack: self.stack,
             interleave: self.interleave,
+            scheduler: match self.scheduler {
+                Scheduler::FirstReady => dram::Scheduler::FirstReady,
+                Scheduler::InOrder => dram::Scheduler::InOrder,
+            },
             latency: self.latency,
             power_down_after: self.power_down,
             self_refresh_after: self.self_refresh,
