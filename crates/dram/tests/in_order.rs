@@ -28,9 +28,9 @@ fn configs() -> impl Strategy<Value = Config> {
     )
 }
 
-/// A request: nanoseconds after the one before it, port, write or not, written through or not, page of 4 KiB, and line and
+/// A request: nanoseconds after the one before it, port, write or not, when a write is done, page of 4 KiB, and line and
 /// lines of it.
-type Ask = (u64, u8, bool, bool, u64, u64, u64);
+type Ask = (u64, u8, bool, Ack, u64, u64, u64);
 
 fn asks() -> impl Strategy<Value = Vec<Ask>> {
     let pause = prop_oneof![6 => Just(0u64), 6 => 0u64..60, 2 => 0u64..600, 1 => 0u64..4000, 1 => 0u64..60_000];
@@ -40,22 +40,22 @@ fn asks() -> impl Strategy<Value = Vec<Ask>> {
         2 => (0u64..64, 1u64..5),
         1 => (0u64..64, 1u64..200)
     ];
-    let ask = (pause, 0..PORTS, any::<bool>(), any::<bool>(), 0u64..24, lines);
+    let ack = prop::sample::select(vec![Ack::Accepted, Ack::Written, Ack::Untold]);
+    let ask = (pause, 0..PORTS, any::<bool>(), ack, 0u64..24, lines);
     prop::collection::vec(ask, 1..120).prop_map(|asks| {
         asks.into_iter()
-            .map(|(pause, port, write, through, page, (line, lines))| (pause, port, write, through, page, line, lines))
+            .map(|(pause, port, write, ack, page, (line, lines))| (pause, port, write, ack, page, line, lines))
             .collect()
     })
 }
 
 fn requests(asks: &[Ask]) -> Vec<(Time, Request)> {
     let mut now = Time::ZERO;
-    let request = |(number, (pause, port, write, through, page, line, lines)): (usize, &Ask)| {
+    let request = |(number, (pause, port, write, ack, page, line, lines)): (usize, &Ask)| {
         now += Time::from_ns(*pause);
         let kind = if *write { Kind::Write } else { Kind::Read };
-        let ack = if *through { Ack::Written } else { Ack::Accepted };
         let (address, bytes) = (page * 4096 + line * 64, *lines as u32 * 64);
-        (now, Request { id: number as u64, port: *port, kind, address, bytes, ack })
+        (now, Request { id: number as u64, port: *port, kind, address, bytes, ack: *ack })
     };
     asks.iter().enumerate().map(request).collect()
 }
@@ -93,6 +93,8 @@ fn drive(config: &Config, requests: &[(Time, Request)], every_clock: bool) -> Ou
     }
     let later = requests.last().map_or(Time::ZERO, |(at, _)| *at) + Time::from_us(200);
     let activity = channel.activity(later);
+    // Of those that end at one time any may be told first.
+    done.sort_by_key(|completion| (completion.at, completion.id));
     Outcome { done, log: channel.take_log(), activity }
 }
 
@@ -113,7 +115,8 @@ proptest! {
         let requests = requests(&asks);
         let seldom = drive(&config, &requests, false);
         prop_assert_eq!(rules(&config, &seldom.log), []);
-        prop_assert_eq!(seldom.done.len(), requests.len());
+        let told = requests.iter().filter(|(_, request)| request.kind == Kind::Read || request.ack != Ack::Untold);
+        prop_assert_eq!(seldom.done.len(), told.count());
         prop_assert_eq!(drive(&config, &requests, true), seldom);
     }
 }
