@@ -164,7 +164,7 @@ impl HybridMemory {
             self.arrivals.send(request, at);
         } else {
             self.arrive(now, request);
-            self.ask_dram();
+            self.settle(now);
         }
     }
 
@@ -225,15 +225,21 @@ impl HybridMemory {
                     let (request, _) = self.arrivals.take();
                     self.arrive(now, request);
                 }
-                self.ask_dram();
             } else if self.dram_at == now {
                 self.advance_dram(now);
             } else {
                 let (now, event) = self.queue.pop().expect("it is due");
                 self.handle(now, event);
-                self.ask_dram();
             }
+            self.settle(now);
         }
+    }
+
+    /// All that comes at `now` for one of the parts was told: who was asked for something says when it is called next.
+    #[inline(always)]
+    fn settle(&mut self, now: Time) {
+        self.ask_dram();
+        self.translate(now);
     }
 
     /// DRAM was asked for something, perhaps: it says when it is to be called next.
@@ -252,7 +258,6 @@ impl HybridMemory {
         }
         self.dram_done.clear();
         self.around.dram_asked = true;
-        self.ask_dram();
     }
 
     /// Tells the hybrid controller, which says what it wants done.
@@ -260,14 +265,13 @@ impl HybridMemory {
     fn tell(&mut self, now: Time, input: Input) {
         self.around.now = now;
         self.hybrid.handle(input, &mut self.around);
-        self.translate(now);
     }
 
-    /// Where flash page `page` of the memory is: the page of 64 KB, and its segment.
+    /// Where flash page `page` of the memory is: the page of 64 KB, and which of its segments.
     fn place(&self, page: u64) -> (Address, u32) {
         let segments = self.config.nvmm.segments;
         let shift = segments.trailing_zeros();
-        (Address::new(CONTROLLER, (page >> shift) as u32, 0), 1 << (page as u32 & (segments - 1)))
+        (Address::new(CONTROLLER, (page >> shift) as u32, 0), page as u32 & (segments - 1))
     }
 
     /// Bytes that can be addressed, from 0 on.
@@ -285,7 +289,7 @@ impl HybridMemory {
     pub fn clean(&mut self, now: Time) {
         self.run(now, false);
         self.tell(now, Input::Clean);
-        self.ask_dram();
+        self.settle(now);
     }
 
     /// See [`clean`](Self::clean).
