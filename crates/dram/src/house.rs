@@ -150,13 +150,21 @@ impl Channel {
 
     /// Issues the next command on the way to a rank's refresh, which is due.
     pub(crate) fn step_to_refresh(&mut self, rank: usize) {
-        let due = self.refresh_due(rank);
-        let floor = self.floor.max(self.ranks[rank].ready);
-        let need = match self.ranks[rank].state {
-            State::Up => self.with_all_closed(rank, floor.max(due), CommandKind::Refresh),
-            State::Down | State::Asleep => self.need(rank),
+        let (chosen, t) = (&self.ranks[rank], &self.config.device.timing);
+        let from = self.floor.max(chosen.ready).max(refresh_due(chosen));
+        let need = match chosen.state {
+            State::Up => self.with_all_closed(rank, from, CommandKind::Refresh),
+            State::Down => command(from.max(chosen.since + u64::from(t.cke)), CommandKind::PowerUp, rank),
+            State::Asleep => unreachable!("no refresh is due in self-refresh"),
         };
         self.issue(need);
+    }
+
+    /// When a rank that rests can be woken, from `cycle` on.
+    pub(crate) fn exit_at(&self, rank: usize, cycle: u64) -> u64 {
+        let (rank, t) = (&self.ranks[rank], &self.config.device.timing);
+        let rests = if rank.state == State::Asleep { t.ckesr } else { t.cke };
+        cycle.max(self.floor).max(rank.ready).max(rank.since + u64::from(rests))
     }
 
     /// Issues the command that a rank needs next.

@@ -71,7 +71,8 @@ impl InOrder {
             let (place, in_row) = (layout.place(burst), layout.in_row(burst));
             let (rank, bank) = (place.rank as usize, channel.number_of(&place));
             let (precharge, activate, column) = channel.commands_for(&place, bank, request.kind, begin);
-            let first = precharge.min(activate).min(column);
+            let is_up = channel.ranks[rank].state == State::Up;
+            let first = if is_up { precharge.min(activate).min(column) } else { channel.exit_at(rank, begin) };
             if self.refresh_at < until && self.refresh_at <= first {
                 self.refresh(self.refresh_at + 1);
                 continue;
@@ -79,7 +80,7 @@ impl InOrder {
             if first >= until {
                 return;
             }
-            if channel.ranks[rank].state != State::Up {
+            if !is_up {
                 self.wake(begin, rank);
                 continue;
             }
@@ -105,10 +106,7 @@ impl InOrder {
             let due = u32::try_from((before - 1 - column) / gap + 1).unwrap_or(u32::MAX);
             let bursts = left.min(in_row).min(most).min(due);
             let last = column + u64::from(bursts - 1) * gap;
-            // Its rank is at rest when the last is served.
-            channel.ranks[rank].demand = u32::from(bursts < left);
             channel.transfer_data::<false>(last, request.kind, rank, bank, bursts);
-            channel.ranks[rank].demand = 0;
             channel.stats.steps += u64::from(bursts);
             if channel.log.kept {
                 let kind = if request.kind == Kind::Read { CommandKind::Read } else { CommandKind::Write };
@@ -155,6 +153,9 @@ impl InOrder {
     /// Write bursts were served, from `column` on, `gap` clocks apart: there is room for others.
     #[inline(always)]
     fn accept(&mut self, column: u64, gap: u64, bursts: u32) {
+        let read = Some(self.channel.stats.bursts[Kind::Read as usize]);
+        self.channel.stats.turns += u64::from(read != self.read_before);
+        self.read_before = read;
         let before = self.written;
         self.written += u64::from(bursts);
         while let Some(Posted { request, submitted, group, after }) = self.posted.front()
@@ -199,9 +200,14 @@ impl InOrder {
     #[cold]
     #[inline(never)]
     fn rest(&mut self, until: u64) {
+        let floor = self.channel.floor;
         self.channel.is_next_known = false;
         self.channel.idle(until - 1);
-        self.look_for_refresh();
+        // While nothing was needed, reads are still booked between those before.
+        if self.channel.floor != floor {
+            self.behind = self.channel.floor;
+            self.look_for_refresh();
+        }
     }
 
     /// Does the refreshes that are due before `until`.
@@ -215,6 +221,7 @@ impl InOrder {
                 break;
             }
             self.channel.step_to_refresh(rank);
+            self.behind = self.channel.floor;
         }
         self.look_for_refresh();
     }
@@ -223,7 +230,6 @@ impl InOrder {
         let due = (0..self.channel.ranks.len()).map(|rank| self.channel.refresh_due(rank)).min();
         self.refresh_at = due.unwrap_or(NEVER);
         self.channel.is_next_known = false;
-        self.behind = self.behind.max(self.channel.floor);
     }
 
     /// A rank that something was asked of at `cycle` takes commands again.
@@ -237,5 +243,7 @@ impl InOrder {
         }
         self.channel.ranks[rank].demand = 0;
         self.follow();
+        // Out of self-refresh it is to be refreshed again.
+        self.look_for_refresh();
     }
 }
