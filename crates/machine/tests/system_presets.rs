@@ -134,17 +134,17 @@ fn content_hashes_are_pinned() {
     hmb-e                 c8f52993352bb95a8dc8918fad7f3405348e26f1c4ab93f4e70a8d0aa1b4ff68
     hmb-f                 c29da7f2e9d772637cbc41d97ee5d5413ea5f01b2ad821b4a6360003da9c4f2e
     onenand-xip           1065a90ae0a3765b7f63af656321d462b3fdd2b523e67adbd847fd2be69e7121
-    dram-only             4e55b4cb5f3ffe8fe44bb9475bd238a7c9d386f24322eed412667b0ca513ff2d
-    dram-ssd              a102ad914e1a24bbe2be3d699d2fae5dc7eeabefc64c707434b5bb2ada5bb767
-    nvmm                  a579c402da9da4164fdaebc2df29e6918a27a21fb5d70792da7bbb712f69eb35
-    nvmm-slc              32c3a3dd1479005643c3f56bb53c1b72bd357c38bfc28c3311f0162afef46f7d
-    nvmm-slc2             8febd1c89fa93e92ea6cfe819c430ec452d608ed9f30d3ba9b3a26b1ffec4688
-    nvmm-slc4             d64448c453dd45b86bd534d3297104ba18fb76b1bedf7fb1a7da6eec423a2bbe
-    nvmm-slc8             ef14b9205ced005032e082e3fa675e50b5fc5d39185fb5133cf502322d3361fd
-    nvmm-pcm              ce2cadfa5f86d2942d128263430017ca1491696f94f4eab7d81b1356a6b0b6d9
-    nvmm-pcm-optimistic   b5a8ea57242de50183fc1644a5d2ddeb9212dad69f00ca7385fc480ad31545f5
-    cxl-ssd               544f3f6e9788b4d720a56b4ad8f327ef133a085bd0ab7f2393c01fe4c3d31b5f
-    hbf                   33994a4ebe1f81dc52c2596d204a9f2456e1670dea645c3742377880d97f3e72
+    dram-only             c20c84e0b4e332691991d24d21f02401267edfc9984d39b48baba3f4cf1b25a0
+    dram-ssd              2f451bc2e21ee69d6ba27a71425dfe8d0265a00bfe52e1664aa0bccc646e0def
+    nvmm                  a5eab850637d3e88346c6d73ead7e5ae265ee34c5d50ac727ecec5b12b8ae780
+    nvmm-slc              672dd8503ddd08fd239203764d7c8ed073cb8549a1a23c3795559515d6dd6fd7
+    nvmm-slc2             d66354fc83d75c74bc1b4edba1842257ebef7ddf0d3c314bf95119c8f973325a
+    nvmm-slc4             2b1bfa5ea4f76641d436007f19a6f4bcc2f7baf921d2c512f9a775a8816db912
+    nvmm-slc8             52f80d92712a38e45fc7bf8d2f53ae5840befc771b72ce0d2088ce9b23e02e2a
+    nvmm-pcm              6053fb506b58d12b2ea6200f103225d952139ebeab9aa9f493929dece855bc8a
+    nvmm-pcm-optimistic   db19e869b6daf5edfb6fbe446af48695e5845789462e6d66956bf72034b8e7db
+    cxl-ssd               34165c6587a65f55c67eed07ad7b2dfd57b5920f5f9a14e68b131dc26cc9fbfa
+    hbf                   27beb64a572b05e08d0b7eb9467a3ea152b0314c55f516cf0c6a85c903b2df3f
     ");
 }
 

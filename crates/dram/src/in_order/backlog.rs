@@ -2,11 +2,14 @@
 
 use sim::Time;
 
-use super::{InOrder, ends_served};
+use super::InOrder;
 use crate::channel::NEVER;
 use crate::command::CommandKind;
 use crate::rank::State;
-use crate::request::{Kind, Request};
+use crate::request::{Ack, Completion, Kind, Request};
+
+/// Refreshes that are issued one by one at most, where nothing else is to be done.
+const LONG: u64 = 4;
 
 /// A request of the backlog.
 #[derive(Clone, Copy)]
@@ -25,26 +28,46 @@ pub(super) struct Pending {
 pub(super) struct Posted {
     request: Request,
     submitted: Time,
+    /// The cycle it came in.
+    arrival: u64,
     group: u32,
     /// So many write bursts are to be served first, of all that ever came.
     after: u64,
 }
 
 impl InOrder {
-    /// A request joins the backlog.
-    pub(super) fn append(&mut self, now: Time, arrival: u64, request: Request, group: u32, burst: u64, bursts: u32) {
-        let ends = ends_served(&request);
-        self.ending += u32::from(ends);
-        if request.kind == Kind::Write {
-            self.asked += u64::from(bursts);
-            let after = self.asked.saturating_sub(u64::from(self.channel.settings.write_queue));
-            if !ends && after <= self.written {
-                self.channel.finish_request(&request, group, now, self.channel.clock.time(arrival).max(now));
-            } else if !ends {
-                self.posted.push_back(Posted { request, submitted: now, group, after });
-            }
+    /// A request joins the backlog. If that is all that was asked for, it is done.
+    #[inline(always)]
+    pub(super) fn append(
+        &mut self,
+        now: Time,
+        arrival: u64,
+        request: Request,
+        group: u32,
+        burst: u64,
+        bursts: u32,
+    ) -> Option<Completion> {
+        // What is done before it makes no difference to what nobody waits for.
+        if !request.ends_untold() || self.rests || self.refresh_at < arrival {
+            self.come_to(arrival);
         }
         self.backlog.push_back(Pending { request, submitted: now, arrival, group, burst, left: bursts });
+        if request.ends_served() {
+            self.ending += 1;
+        }
+        if request.kind == Kind::Read {
+            return None;
+        }
+        self.asked += u64::from(bursts);
+        if request.ack != Ack::Accepted {
+            return None;
+        }
+        let after = self.asked.saturating_sub(u64::from(self.channel.settings.write_queue));
+        if after <= self.written {
+            return Some(self.channel.completion(&request, group, now, self.channel.clock.time(arrival)));
+        }
+        self.posted.push_back(Posted { request, submitted: now, arrival, group, after });
+        None
     }
 
     /// Does all that comes before `cycle` and has no need to wait for what may come yet.
@@ -53,8 +76,29 @@ impl InOrder {
         if !self.backlog.is_empty() {
             self.serve(cycle, u32::MAX);
         }
-        if self.channel.house_at < cycle && self.backlog.is_empty() {
-            self.rest(cycle);
+        if self.refresh_at < cycle || (self.rests && self.channel.house_at < cycle) {
+            self.look_after_ranks(cycle);
+        }
+    }
+
+    /// Does what ranks need before `cycle`.
+    #[cold]
+    #[inline(never)]
+    fn look_after_ranks(&mut self, cycle: u64) {
+        // What comes again and again in idle time is counted there, not walked through.
+        let is_long = self.refresh_at.saturating_add(LONG * self.interval) < cycle;
+        if self.backlog.is_empty() && (self.rests || is_long) {
+            let floor = self.channel.floor;
+            self.channel.is_next_known = false;
+            self.channel.idle(cycle - 1);
+            // While nothing was needed, reads are still booked between those before.
+            if self.channel.floor != floor {
+                self.behind = self.channel.floor;
+                self.look_for_refresh();
+            }
+        }
+        if self.refresh_at < cycle {
+            self.refresh(cycle);
         }
     }
 
@@ -103,9 +147,13 @@ impl InOrder {
                 continue;
             }
             let gap = channel.gap_of(request.kind);
-            let due = u32::try_from((before - 1 - column) / gap + 1).unwrap_or(u32::MAX);
-            let bursts = left.min(in_row).min(most).min(due);
-            let last = column + u64::from(bursts - 1) * gap;
+            let mut bursts = left.min(in_row).min(most);
+            let mut last = column + u64::from(bursts - 1) * gap;
+            let is_cut = last >= before;
+            if is_cut {
+                bursts = ((before - 1 - column) / gap) as u32 + 1;
+                last = column + u64::from(bursts - 1) * gap;
+            }
             channel.transfer_data::<false>(last, request.kind, rank, bank, bursts);
             channel.stats.steps += u64::from(bursts);
             if channel.log.kept {
@@ -122,6 +170,9 @@ impl InOrder {
                 self.accept(column, gap, bursts);
             }
             self.move_on(last, bursts);
+            if is_cut && before == until {
+                return;
+            }
         }
     }
 
@@ -143,7 +194,7 @@ impl InOrder {
         }
         let Pending { request, submitted, group, .. } = *pending;
         self.backlog.pop_front();
-        if ends_served(&request) {
+        if request.ends_served() {
             self.ending -= 1;
             let end = self.channel.data_end(last, request.kind);
             self.channel.finish_request(&request, group, submitted, end);
@@ -158,10 +209,10 @@ impl InOrder {
         self.read_before = read;
         let before = self.written;
         self.written += u64::from(bursts);
-        while let Some(Posted { request, submitted, group, after }) = self.posted.front()
+        while let Some(Posted { request, submitted, arrival, group, after }) = self.posted.front()
             && *after <= self.written
         {
-            let cycle = column + (after - before - 1) * gap + 1;
+            let cycle = (column + (after - before - 1) * gap + 1).max(*arrival);
             self.channel.finish_request(request, *group, *submitted, self.channel.clock.time(cycle));
             self.posted.pop_front();
         }
@@ -181,33 +232,19 @@ impl InOrder {
             let gap = if bursts <= even { channel.gap_of(front.request.kind) } else { channel.settings.gap_min };
             column + (bursts - 1) * gap
         };
-        let accepted = self.posted.front().map(|posted| after(posted.after - self.written) + 1);
+        let accepted = self.posted.front().map(|posted| (after(posted.after - self.written) + 1).max(posted.arrival));
         let mut served = None;
         if self.ending > 0 {
             let mut bursts = 0;
             for pending in &self.backlog {
                 bursts += u64::from(pending.left);
-                if ends_served(&pending.request) {
+                if pending.request.ends_served() {
                     break;
                 }
             }
             served = Some(after(bursts) + channel.settings.shortest);
         }
         accepted.into_iter().chain(served).min().map_or(Time::MAX, |cycle| channel.clock.time(cycle))
-    }
-
-    /// Nothing waits: does what ranks need before `until`.
-    #[cold]
-    #[inline(never)]
-    fn rest(&mut self, until: u64) {
-        let floor = self.channel.floor;
-        self.channel.is_next_known = false;
-        self.channel.idle(until - 1);
-        // While nothing was needed, reads are still booked between those before.
-        if self.channel.floor != floor {
-            self.behind = self.channel.floor;
-            self.look_for_refresh();
-        }
     }
 
     /// Does the refreshes that are due before `until`.

@@ -29,7 +29,7 @@ use crate::config::{Config, ConfigError, PagePolicy};
 use crate::layout::Place;
 use crate::power::{EnergyByUse, RankActivity};
 use crate::rank::State;
-use crate::request::{Ack, Completion, Kind, Request};
+use crate::request::{Completion, Kind, Request};
 use backlog::{Pending, Posted};
 use slots::{REACH, Slots};
 
@@ -59,6 +59,9 @@ pub struct InOrder {
     behind: u64,
     /// No refresh is due before this.
     refresh_at: u64,
+    /// From one to the next, and that ranks do more than refresh in idle time.
+    interval: u64,
+    rests: bool,
 }
 
 /// What waits to be written of what is to be read.
@@ -97,6 +100,8 @@ impl InOrder {
             slots: Slots::new(),
             behind: 0,
             refresh_at: 0,
+            interval: u64::from(config.device.timing.refi),
+            rests: config.power_down_after.is_some() || config.self_refresh_after.is_some(),
         })
     }
 
@@ -109,33 +114,39 @@ impl InOrder {
     ///
     /// # Panics
     /// As there.
-    #[inline]
     pub fn submit(&mut self, now: Time, request: Request) {
-        let arrival = self.channel.clock.at_or_after(now);
-        self.come_to(arrival);
-        if self.refresh_at < arrival {
-            self.refresh(arrival);
+        if let Some(done) = self.submit_early(now, request) {
+            self.channel.done.insert(done);
         }
+    }
+
+    /// As [`InOrder::submit`]; if it is known when the request is done, it is said at once instead of by
+    /// [`InOrder::advance`].
+    #[inline(always)]
+    pub(crate) fn submit_early(&mut self, now: Time, request: Request) -> Option<Completion> {
+        let arrival = self.channel.clock.at_or_after(now);
         let (group, bursts, burst) = self.channel.locate(&request);
         let Request { port, kind, .. } = request;
         self.channel.port_stats[port as usize].bytes[kind as usize] +=
             u64::from(bursts) << self.channel.settings.burst_shift;
         let layout = &self.channel.regions[group as usize].layout;
         if kind == Kind::Read && bursts <= SHORT && layout.in_row(burst) >= bursts {
+            let place = layout.place(burst);
+            self.come_to(arrival);
             match self.held(group, burst, bursts) {
                 Held::Nothing => {
-                    let place = layout.place(burst);
-                    return self.book(now, arrival, &request, group, &place, bursts);
+                    let end = self.book(arrival, &request, &place, bursts);
+                    return Some(self.channel.completion(&request, group, now, end));
                 }
                 Held::All => {
                     self.channel.stats.forwarded += u64::from(bursts);
-                    let at = self.channel.clock.time(arrival + 1) + self.channel.settings.latency;
-                    return self.channel.finish_request(&request, group, now, at);
+                    let end = self.channel.clock.time(arrival + 1) + self.channel.settings.latency;
+                    return Some(self.channel.completion(&request, group, now, end));
                 }
                 Held::Part => {}
             }
         }
-        self.append(now, arrival, request, group, burst, bursts);
+        self.append(now, arrival, request, group, burst, bursts)
     }
 
     /// What of these bursts writes of the backlog hold.
@@ -157,9 +168,9 @@ impl InOrder {
         Held::Nothing
     }
 
-    /// A short read takes its clocks.
+    /// A short read takes its clocks: when its data are there.
     #[inline(always)]
-    fn book(&mut self, now: Time, arrival: u64, request: &Request, group: u32, place: &Place, bursts: u32) {
+    fn book(&mut self, arrival: u64, request: &Request, place: &Place, bursts: u32) -> Time {
         if !self.backlog.is_empty() {
             self.passed += bursts;
             if self.passed > self.channel.settings.turn_min {
@@ -188,8 +199,7 @@ impl InOrder {
         // Rows may have been opened before columns of other reads.
         self.channel.floor = ahead.max(column + slots);
         self.channel.now = self.channel.floor - slots;
-        let end = self.channel.data_end(column, Kind::Read);
-        self.channel.finish_request(request, group, now, end);
+        self.channel.data_end(column, Kind::Read)
     }
 
     /// The row of a booked read is opened, if it is not open.
@@ -219,7 +229,7 @@ impl InOrder {
     /// asked for is to be told of. The time may turn out to be too early; it is never too late.
     #[inline]
     pub fn next_event(&mut self) -> Option<Time> {
-        let done = self.channel.done.front().map_or(Time::MAX, |done| done.at);
+        let done = self.channel.done.first();
         let next = if self.ending == 0 && self.posted.is_empty() { done } else { done.min(self.soonest()) };
         (next != Time::MAX).then_some(next)
     }
@@ -230,12 +240,8 @@ impl InOrder {
         if !self.backlog.is_empty() {
             self.serve(self.channel.clock.at_or_before(now) + 1, u32::MAX);
         }
-        while let Some(done) = self.channel.done.front() {
-            if done.at > now {
-                break;
-            }
-            completions.push(*done);
-            self.channel.done.pop_front();
+        while let Some(done) = self.channel.done.take(now) {
+            completions.push(done);
         }
     }
 
@@ -270,9 +276,4 @@ impl Channel {
     pub(crate) fn number_of(&self, place: &Place) -> usize {
         (place.group << self.settings.group_shift | place.bank) as usize
     }
-}
-
-/// Whether a request is done when it is served, not when it is accepted.
-fn ends_served(request: &Request) -> bool {
-    request.kind == Kind::Read || request.ack == Ack::Written
 }
