@@ -5,7 +5,7 @@ mod support;
 use dram::{Command, CommandKind, Completion, Config, Device, InOrder, RankKind, Ranks, Request};
 use proptest::prelude::*;
 use sim::Time;
-use support::streams::{asks, configs, requests, violations};
+use support::streams::{asks, configs, is_told, requests, violations};
 
 #[derive(Debug, PartialEq)]
 struct Outcome {
@@ -40,6 +40,8 @@ fn drive(config: &Config, requests: &[(Time, Request)], every_clock: bool) -> Ou
     }
     let later = requests.last().map_or(Time::ZERO, |(at, _)| *at) + Time::from_us(200);
     let activity = channel.activity(later);
+    // Of those that end at one time any may be told first.
+    done.sort_by_key(|completion| (completion.at, completion.id));
     Outcome { done, log: channel.take_log(), activity }
 }
 
@@ -51,7 +53,7 @@ proptest! {
         let requests = requests(&config, &asks);
         let seldom = drive(&config, &requests, false);
         prop_assert_eq!(violations(&config, &seldom.log), []);
-        prop_assert_eq!(seldom.done.len(), requests.len());
+        prop_assert_eq!(seldom.done.len(), requests.iter().filter(|(_, request)| is_told(request)).count());
         prop_assert_eq!(drive(&config, &requests, true), seldom);
     }
 }

@@ -3,13 +3,16 @@
 use sim::Time;
 
 use super::InOrder;
-use crate::channel::NEVER;
+use crate::channel::{Channel, NEVER};
 use crate::command::CommandKind;
+use crate::layout::Place;
 use crate::rank::State;
 use crate::request::{Ack, Completion, Kind, Request};
 
 /// Refreshes that are issued one by one at most, where nothing else is to be done.
 const LONG: u64 = 4;
+/// Requests that may be left for later at most, where it makes no difference when they are served.
+const LATER: usize = 64;
 
 /// A request of the backlog.
 #[derive(Clone, Copy)]
@@ -22,6 +25,16 @@ pub(super) struct Pending {
     /// The next of its bursts, numbered within its group of ranks, and how many are left.
     pub burst: u64,
     pub left: u32,
+}
+
+/// The first of the backlog, and where its next burst goes.
+pub(super) struct Front {
+    pub pending: Pending,
+    place: Place,
+    /// The bank's number in its rank.
+    bank: usize,
+    /// How many of its bursts lie one behind the other in the row.
+    in_row: u32,
 }
 
 /// A posted write that is not accepted.
@@ -47,33 +60,35 @@ impl InOrder {
         burst: u64,
         bursts: u32,
     ) -> Option<Completion> {
-        // What is done before it makes no difference to what nobody waits for.
-        if !request.ends_untold() || self.rests || self.refresh_at < arrival {
+        let is_posted = request.kind == Kind::Write && request.ack == Ack::Accepted;
+        let after = self.asked.saturating_sub(u64::from(self.channel.settings.write_queue));
+        // What waits may go on waiting where nobody can tell.
+        let waits = request.ends_served() || (is_posted && after > self.written) || self.backlog.len() >= LATER;
+        if waits || self.rests || self.refresh_at < arrival {
             self.come_to(arrival);
         }
-        self.backlog.push_back(Pending { request, submitted: now, arrival, group, burst, left: bursts });
-        if request.ends_served() {
-            self.ending += 1;
+        let pending = Pending { request, submitted: now, arrival, group, burst, left: bursts };
+        match self.front {
+            None => self.front = Some(self.channel.front(pending)),
+            Some(_) => self.backlog.push_back(pending),
         }
-        if request.kind == Kind::Read {
-            return None;
+        self.ending += u32::from(request.ends_served());
+        if request.kind == Kind::Write {
+            self.asked += u64::from(bursts);
         }
-        self.asked += u64::from(bursts);
-        if request.ack != Ack::Accepted {
-            return None;
-        }
-        let after = self.asked.saturating_sub(u64::from(self.channel.settings.write_queue));
-        if after <= self.written {
+        if is_posted && after <= self.written {
             return Some(self.channel.completion(&request, group, now, self.channel.clock.time(arrival)));
         }
-        self.posted.push_back(Posted { request, submitted: now, arrival, group, after });
+        if is_posted {
+            self.posted.push_back(Posted { request, submitted: now, arrival, group, after });
+        }
         None
     }
 
     /// Does all that comes before `cycle` and has no need to wait for what may come yet.
     #[inline(always)]
     pub(super) fn come_to(&mut self, cycle: u64) {
-        if !self.backlog.is_empty() {
+        if self.front.is_some() {
             self.serve(cycle, u32::MAX);
         }
         if self.refresh_at < cycle || (self.rests && self.channel.house_at < cycle) {
@@ -87,7 +102,7 @@ impl InOrder {
     fn look_after_ranks(&mut self, cycle: u64) {
         // What comes again and again in idle time is counted there, not walked through.
         let is_long = self.refresh_at.saturating_add(LONG * self.interval) < cycle;
-        if self.backlog.is_empty() && (self.rests || is_long) {
+        if self.front.is_none() && (self.rests || is_long) {
             let floor = self.channel.floor;
             self.channel.is_next_known = false;
             self.channel.idle(cycle - 1);
@@ -105,16 +120,18 @@ impl InOrder {
     /// Serves the backlog: its commands before `until`, and `most` of its bursts.
     #[inline(never)]
     pub(super) fn serve(&mut self, until: u64, mut most: u32) {
-        while let Some(pending) = self.backlog.front()
+        while let Some(front) = &mut self.front
             && most > 0
         {
-            let Pending { request, arrival, group, burst, left, .. } = *pending;
             let channel = &mut self.channel;
-            let begin = channel.floor.max(arrival);
-            let layout = &channel.regions[group as usize].layout;
-            let (place, in_row) = (layout.place(burst), layout.in_row(burst));
-            let (rank, bank) = (place.rank as usize, channel.number_of(&place));
-            let (precharge, activate, column) = channel.commands_for(&place, bank, request.kind, begin);
+            let begin = channel.floor.max(front.pending.arrival);
+            if begin >= until {
+                return;
+            }
+            let Front { pending: Pending { request: Request { id, kind, .. }, left, .. }, place, bank, in_row } =
+                *front;
+            let rank = place.rank as usize;
+            let (precharge, activate, column) = channel.commands_for(&place, bank, kind, begin);
             let is_up = channel.ranks[rank].state == State::Up;
             let first = if is_up { precharge.min(activate).min(column) } else { channel.exit_at(rank, begin) };
             if self.refresh_at < until && self.refresh_at <= first {
@@ -146,33 +163,29 @@ impl InOrder {
                 self.follow();
                 continue;
             }
-            let gap = channel.gap_of(request.kind);
+            let gap = channel.gap_of(kind);
             let mut bursts = left.min(in_row).min(most);
             let mut last = column + u64::from(bursts - 1) * gap;
-            let is_cut = last >= before;
-            if is_cut {
+            if last >= before {
                 bursts = ((before - 1 - column) / gap) as u32 + 1;
                 last = column + u64::from(bursts - 1) * gap;
             }
-            channel.transfer_data::<false>(last, request.kind, rank, bank, bursts);
+            channel.transfer_data::<false>(last, kind, rank, bank, bursts);
             channel.stats.steps += u64::from(bursts);
             if channel.log.kept {
-                let kind = if request.kind == Kind::Read { CommandKind::Read } else { CommandKind::Write };
+                let command = if kind == Kind::Read { CommandKind::Read } else { CommandKind::Write };
                 for number in 0..bursts {
                     let at = column + u64::from(number) * gap;
-                    channel.note(at, kind, rank, bank, (place.row, place.column + number), request.id);
+                    channel.note(at, command, rank, bank, (place.row, place.column + number), id);
                 }
             }
             most -= bursts;
             self.passed = 0;
             self.follow();
-            if request.kind == Kind::Write {
+            if kind == Kind::Write {
                 self.accept(column, gap, bursts);
             }
             self.move_on(last, bursts);
-            if is_cut && before == until {
-                return;
-            }
         }
     }
 
@@ -186,14 +199,20 @@ impl InOrder {
     /// Bursts of the first of the backlog were served, the last of them at `last`.
     #[inline(always)]
     fn move_on(&mut self, last: u64, bursts: u32) {
-        let Some(pending) = self.backlog.front_mut() else { return };
+        let Some(front) = &mut self.front else { return };
+        let pending = &mut front.pending;
         pending.burst += u64::from(bursts);
         pending.left -= bursts;
+        front.in_row -= bursts;
+        front.place.column += bursts;
         if pending.left > 0 {
+            if front.in_row == 0 {
+                *front = self.channel.front(*pending);
+            }
             return;
         }
         let Pending { request, submitted, group, .. } = *pending;
-        self.backlog.pop_front();
+        self.front = self.backlog.pop_front().map(|pending| self.channel.front(pending));
         if request.ends_served() {
             self.ending -= 1;
             let end = self.channel.data_end(last, request.kind);
@@ -221,22 +240,20 @@ impl InOrder {
     /// No request of the backlog is done before.
     #[inline(never)]
     pub(super) fn soonest(&self) -> Time {
-        let channel = &self.channel;
-        let Some(front) = self.backlog.front() else { return Time::MAX };
-        let layout = &channel.regions[front.group as usize].layout;
-        let place = layout.place(front.burst);
-        let begin = channel.floor.max(front.arrival);
-        let (.., column) = channel.commands_for(&place, channel.number_of(&place), front.request.kind, begin);
-        let even = u64::from(front.left.min(layout.in_row(front.burst)));
+        let (channel, Some(front)) = (&self.channel, &self.front) else { return Time::MAX };
+        let Pending { request, left, arrival, .. } = front.pending;
+        let begin = channel.floor.max(arrival);
+        let (.., column) = channel.commands_for(&front.place, front.bank, request.kind, begin);
+        let even = u64::from(left.min(front.in_row));
         let after = |bursts: u64| {
-            let gap = if bursts <= even { channel.gap_of(front.request.kind) } else { channel.settings.gap_min };
+            let gap = if bursts <= even { channel.gap_of(request.kind) } else { channel.settings.gap_min };
             column + (bursts - 1) * gap
         };
         let accepted = self.posted.front().map(|posted| (after(posted.after - self.written) + 1).max(posted.arrival));
         let mut served = None;
         if self.ending > 0 {
             let mut bursts = 0;
-            for pending in &self.backlog {
+            for pending in std::iter::once(&front.pending).chain(&self.backlog) {
                 bursts += u64::from(pending.left);
                 if pending.request.ends_served() {
                     break;
@@ -282,5 +299,15 @@ impl InOrder {
         self.follow();
         // Out of self-refresh it is to be refreshed again.
         self.look_for_refresh();
+    }
+}
+
+impl Channel {
+    /// A request that becomes the first of the backlog.
+    #[inline(always)]
+    fn front(&self, pending: Pending) -> Front {
+        let layout = &self.regions[pending.group as usize].layout;
+        let place = layout.place(pending.burst);
+        Front { pending, bank: self.number_of(&place), place, in_row: layout.in_row(pending.burst) }
     }
 }

@@ -8,7 +8,8 @@
 //!   command. If short reads leave it no time, it has [`Config::turn_min`] bursts whenever that many of theirs went ahead.
 //! * A short read of what a write in the backlog holds is answered from there. One of which the backlog holds a part joins
 //!   it, behind that write.
-//! * A posted write is accepted when no more than [`Config::write_queue`] bursts of it, and of writes before it, wait.
+//! * A posted write is accepted when no more than [`Config::write_queue`] bursts of writes before it wait: the controller
+//!   has room for these and for one request more.
 //! * A refresh comes when it is due: behind what was booked until then, before all else.
 //!
 //! What this leaves out of [`Channel`] is the search for rows that are open. Where reads are short and far apart, or long,
@@ -30,7 +31,7 @@ use crate::layout::Place;
 use crate::power::{EnergyByUse, RankActivity};
 use crate::rank::State;
 use crate::request::{Completion, Kind, Request};
-use backlog::{Pending, Posted};
+use backlog::{Front, Pending, Posted};
 use slots::{REACH, Slots};
 
 /// Bursts of a short read at most.
@@ -40,7 +41,8 @@ const SHORT: u32 = 8;
 pub struct InOrder {
     /// The ranks and banks, what timing asks of the next command, counters. Its own queues stay empty.
     channel: Channel,
-    /// What is not booked.
+    /// What is not booked: the first, and the others.
+    front: Option<Front>,
     backlog: VecDeque<Pending>,
     /// Requests of the backlog that are done when they are served.
     ending: u32,
@@ -90,6 +92,7 @@ impl InOrder {
         }
         Ok(InOrder {
             channel: Channel::new(config)?,
+            front: None,
             backlog: VecDeque::new(),
             ending: 0,
             posted: VecDeque::new(),
@@ -159,7 +162,8 @@ impl InOrder {
     fn held_by_writes(&self, group: u32, burst: u64, bursts: u32) -> Held {
         let end = burst + u64::from(bursts);
         // The last to write is the first to answer.
-        for write in self.backlog.iter().rev().filter(|pending| pending.request.kind == Kind::Write) {
+        let waiting = self.front.iter().map(|front| &front.pending).chain(&self.backlog);
+        for write in waiting.rev().filter(|pending| pending.request.kind == Kind::Write) {
             let last = write.burst + u64::from(write.left);
             if write.group == group && write.burst < end && burst < last {
                 return if write.burst <= burst && end <= last { Held::All } else { Held::Part };
@@ -171,7 +175,7 @@ impl InOrder {
     /// A short read takes its clocks: when its data are there.
     #[inline(always)]
     fn book(&mut self, arrival: u64, request: &Request, place: &Place, bursts: u32) -> Time {
-        if !self.backlog.is_empty() {
+        if self.front.is_some() {
             self.passed += bursts;
             if self.passed > self.channel.settings.turn_min {
                 self.serve(NEVER, self.channel.settings.turn_min);
@@ -237,7 +241,7 @@ impl InOrder {
     /// Comes to `now`: does all that is due, and appends what is done to `completions`, in order of time.
     #[inline]
     pub fn advance(&mut self, now: Time, completions: &mut Vec<Completion>) {
-        if !self.backlog.is_empty() {
+        if self.front.is_some() {
             self.serve(self.channel.clock.at_or_before(now) + 1, u32::MAX);
         }
         while let Some(done) = self.channel.done.take(now) {

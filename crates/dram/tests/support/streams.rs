@@ -78,7 +78,7 @@ pub fn asks() -> impl Strategy<Value = Vec<Ask>> {
         1 => (0u64..4096, 1u64..600),
     ];
     let kind = prop_oneof![2 => Just(Kind::Read), 1 => Just(Kind::Write)];
-    let ack = prop::sample::select(vec![Ack::Accepted, Ack::Written]);
+    let ack = prop::sample::select(vec![Ack::Accepted, Ack::Written, Ack::Untold]);
     let ask = (pause, 0..PORTS, kind, ack, 0u64..4, 0u64..24, span, prop::bool::weighted(0.2)).prop_map(
         |(pause, port, kind, ack, fourth, page, (byte, bytes), comes_late)| Ask {
             pause,
@@ -105,6 +105,11 @@ pub fn requests(config: &Config, asks: &[Ask]) -> Vec<(Time, Request)> {
         (now, Request { id: number as u64, port, kind, address, bytes: ask.bytes as u32, ack })
     };
     asks.iter().enumerate().map(request).collect()
+}
+
+/// A completion will tell that it is done.
+pub fn is_told(request: &Request) -> bool {
+    request.kind == Kind::Read || request.ack != Ack::Untold
 }
 
 /// What of the commands breaks a rule of the standards.

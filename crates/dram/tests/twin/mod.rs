@@ -242,16 +242,16 @@ impl Twin {
         }
     }
 
-    /// Posted writes that have room with those before them are accepted.
+    /// Posted writes are accepted if there is room for what those before them have left.
     fn accept(&mut self, at: Time) {
         let (mut bursts, mut accepted) = (0, Vec::new());
         for waiting in self.backlog.iter_mut().filter(|waiting| waiting.request.kind == Kind::Write) {
-            bursts += waiting.bursts.len();
             let posted = waiting.request.ack == Ack::Accepted;
             if posted && !waiting.accepted && bursts <= self.config.write_queue as usize {
                 waiting.accepted = true;
                 accepted.push((waiting.submitted, waiting.request));
             }
+            bursts += waiting.bursts.len();
         }
         for (submitted, request) in accepted {
             self.finish(submitted, request, at);
