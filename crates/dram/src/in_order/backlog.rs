@@ -233,6 +233,9 @@ impl InOrder {
     /// Write bursts were served, from `column` on, `gap` clocks apart: there is room for others.
     #[inline(always)]
     fn accept(&mut self, column: u64, gap: u64, bursts: u32) {
+        let read = Some(self.channel.stats.bursts[Kind::Read as usize]);
+        self.channel.stats.turns += u64::from(read != self.read_before);
+        self.read_before = read;
         let before = self.written;
         self.written += u64::from(bursts);
         while let Some(Posted { request, submitted, arrival, group, after }) = self.posted.front()

@@ -50,6 +50,8 @@ pub struct InOrder {
     /// Write bursts that came, and those of them that were served.
     asked: u64,
     written: u64,
+    /// Read bursts when a write was last served, and whether one was.
+    read_before: Option<u64>,
     /// Bursts of short reads since the backlog was last served.
     passed: u32,
     /// The command bus behind `behind`.
@@ -94,6 +96,7 @@ impl InOrder {
             posted: VecDeque::new(),
             asked: 0,
             written: 0,
+            read_before: None,
             passed: 0,
             slots: Slots::new(),
             behind: 0,

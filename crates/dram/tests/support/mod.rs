@@ -1,6 +1,8 @@
 //! Traffic for the tests: patterns of requests, and a driver that keeps some of them outstanding.
 #![allow(dead_code, reason = "each test uses its part")]
 
+pub mod streams;
+
 use dram::{Channel, Completion, Kind, Request};
 use sim::{Rng, Time};
 
