@@ -3,7 +3,7 @@
 use sim::Time;
 
 use crate::bank::CLOSED;
-use crate::board::{Choice, RANKS, class};
+use crate::board::{BANKS, Choice, RANKS, class};
 use crate::channel::Channel;
 use crate::command::CommandKind;
 use crate::queue::NONE;
@@ -253,6 +253,13 @@ impl Channel {
             self.consider(rank, bank);
             return;
         }
+        self.command_rank(cycle, kind, rank);
+        self.consider_all(rank);
+    }
+
+    /// A command to a rank. What its banks would do next is to be considered again, if anything waits for them.
+    #[inline(always)]
+    pub(crate) fn command_rank(&mut self, cycle: u64, kind: CommandKind, rank: usize) {
         let t = &self.config.device.timing;
         let floor = cycle + u64::from(t.precharge_slots);
         let chosen = &mut self.ranks[rank];
@@ -260,8 +267,10 @@ impl Channel {
         match kind {
             CommandKind::PrechargeAll => {
                 chosen.count(cycle);
-                chosen.open = 0;
-                for bank in &mut self.boards[rank % RANKS].banks[..self.settings.banks] {
+                let mut open = std::mem::take(&mut chosen.open);
+                while open != 0 {
+                    let bank = &mut self.boards[rank % RANKS].banks[open.trailing_zeros() as usize % BANKS];
+                    open &= open - 1;
                     bank.row = CLOSED;
                     bank.hit = [NONE; 2];
                     raise(&mut bank.next_activate, cycle + u64::from(t.rpab));
@@ -302,7 +311,6 @@ impl Channel {
             self.boards[rank % RANKS].hold(class, ready);
         }
         self.floor = floor;
-        self.consider_all(rank);
         self.note(cycle, kind, rank, 0, (0, 0), 0);
     }
 }

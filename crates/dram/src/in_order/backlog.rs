@@ -278,21 +278,16 @@ impl InOrder {
     #[cold]
     #[inline(never)]
     pub(super) fn refresh(&mut self, until: u64) {
-        loop {
-            let ranks = 0..self.channel.ranks.len();
-            let rank = ranks.min_by_key(|rank| self.channel.refresh_due(*rank)).expect("a channel has ranks");
-            if self.channel.refresh_due(rank) >= until {
-                break;
-            }
-            self.channel.step_to_refresh(rank);
+        while self.refresh_at < until {
+            self.channel.refresh_rank(self.refresh_rank);
             self.behind = self.channel.floor;
+            self.look_for_refresh();
         }
-        self.look_for_refresh();
     }
 
-    fn look_for_refresh(&mut self) {
-        let due = (0..self.channel.ranks.len()).map(|rank| self.channel.refresh_due(rank)).min();
-        self.refresh_at = due.unwrap_or(NEVER);
+    pub(super) fn look_for_refresh(&mut self) {
+        let due = |rank: usize| (self.channel.refresh_due(rank), rank);
+        (self.refresh_at, self.refresh_rank) = (0..self.channel.ranks.len()).map(due).min().unwrap_or((NEVER, 0));
         self.channel.is_next_known = false;
     }
 

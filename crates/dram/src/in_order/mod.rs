@@ -58,8 +58,9 @@ pub struct InOrder {
     slots: Slots,
     /// Booked reads have no command before this: the backlog's, and those for ranks, are.
     behind: u64,
-    /// No refresh is due before this.
+    /// No refresh is due before this, and then this rank's.
     refresh_at: u64,
+    refresh_rank: usize,
     /// From one to the next, and that ranks do more than refresh in idle time.
     interval: u64,
     rests: bool,
@@ -89,7 +90,7 @@ impl InOrder {
                 "0 where requests are served in order",
             ));
         }
-        Ok(InOrder {
+        let mut controller = InOrder {
             channel: Channel::new(config)?,
             backlog: VecDeque::new(),
             ending: 0,
@@ -101,9 +102,12 @@ impl InOrder {
             slots: Slots::new(),
             behind: 0,
             refresh_at: 0,
+            refresh_rank: 0,
             interval: u64::from(config.device.timing.refi),
             rests: config.power_down_after.is_some() || config.self_refresh_after.is_some(),
-        })
+        };
+        controller.look_for_refresh();
+        Ok(controller)
     }
 
     /// The ranks, for configuration and counters. Of its counters those of idle time are as of the last call.
