@@ -114,9 +114,6 @@ impl Twin {
     pub fn submit(&mut self, now: Time, request: Request) {
         let arrival = self.config.device.clock.at_or_after(now);
         self.come_to(arrival);
-        while let Some(rank) = self.first_due(arrival) {
-            self.refresh(rank);
-        }
         let size = u64::from(self.config.device.burst_bytes());
         let last = (request.address + u64::from(request.bytes) - 1) / size;
         let bursts: VecDeque<u64> = (request.address / size..=last).collect();
@@ -171,6 +168,9 @@ impl Twin {
         self.serve(cycle, u32::MAX);
         if self.backlog.is_empty() {
             self.rest(cycle);
+        }
+        while let Some(rank) = self.first_due(cycle) {
+            self.refresh(rank);
         }
     }
 
