@@ -253,7 +253,8 @@ impl Channel {
             self.consider(rank, bank);
             return;
         }
-        let t = self.config.device.timing;
+        let t = &self.config.device.timing;
+        let floor = cycle + u64::from(t.precharge_slots);
         let chosen = &mut self.ranks[rank];
         let mut ready = cycle;
         match kind {
@@ -300,7 +301,7 @@ impl Channel {
         for class in [class::READ, class::WRITE, class::ACTIVATE, class::PRECHARGE] {
             self.boards[rank % RANKS].hold(class, ready);
         }
-        self.floor = cycle + u64::from(t.precharge_slots);
+        self.floor = floor;
         self.consider_all(rank);
         self.note(cycle, kind, rank, 0, (0, 0), 0);
     }

@@ -8,11 +8,12 @@ use crate::nand::{Event, Nand, lane};
 use crate::op::{HOST, Kind, MAP, NONE, REST};
 
 impl Nand {
-    /// The next of the reads of the host, where only such wait for the die: the usual case.
+    /// The next of the reads of the host, where only such wait for the die, and it can read: the usual case.
     #[inline(always)]
-    fn next_read(d: &Die) -> Option<u32> {
+    fn next_read(&self, d: &Die) -> Option<u32> {
         let [host, map, rest] = d.queues.map(|q| q.head);
-        let only = d.phase == Phase::Idle && d.out == NONE && d.suspended & map & rest == NONE;
+        let free = d.phase == Phase::Idle && (d.out == NONE || self.tables.cache_read);
+        let only = free && d.suspended & map & rest == NONE;
         (only && host != NONE).then_some(host)
     }
 
@@ -28,12 +29,12 @@ impl Nand {
     #[inline(always)]
     pub(crate) fn released<S: Schedule<Event>>(&mut self, now: Time, die: usize, number: usize, s: &mut S) {
         if self.channels[number].waiting == 0 {
-            return match Nand::next_read(&self.dies[die]) {
+            return match self.next_read(&self.dies[die]) {
                 Some(id) => self.start_next_read(now, die, id, s),
                 None => self.advance(now, die, s),
             };
         }
-        match Nand::next_read(&self.dies[die]) {
+        match self.next_read(&self.dies[die]) {
             // Others wait for the channel, too: the die joins them.
             Some(_) => self.channels[number].enlist(&mut self.dies, die as u32, COMMANDS),
             None if self.dies[die].load != 0 => self.join(now, die, s),
@@ -51,8 +52,10 @@ impl Nand {
             // The die has nothing else to do: it is the channel that is taken.
             return self.wait(die, if kind == Kind::Program { DATA } else { COMMANDS }, s);
         }
-        if self.tables.overlaps || d.is_at_rest() {
-            self.advance(now, die, s);
+        if self.tables.overlaps {
+            self.advance_overlapping(now, die, s);
+        } else if d.is_at_rest() {
+            self.go_next(now, die, s);
         }
         if queue != REST && !self.dies[die].queues[queue].is_empty() {
             self.consider_suspension(now, die, s);
@@ -62,6 +65,9 @@ impl Nand {
     /// Which waiting operation a die starts next, if it can start it now.
     #[inline(always)]
     fn pick(&self, d: &Die) -> Option<u32> {
+        if d.phase != Phase::Idle && !self.tables.cache_program {
+            return None;
+        }
         let id = self.turn(d);
         let can = if d.is_at_rest() {
             // What is suspended comes before the rest.
@@ -140,7 +146,7 @@ impl Nand {
 
     /// As [`advance`](Self::advance), of a die that may start an operation while it is at another.
     #[inline(never)]
-    fn advance_overlapping<S: Schedule<Event>>(&mut self, now: Time, die: usize, s: &mut S) {
+    pub(crate) fn advance_overlapping<S: Schedule<Event>>(&mut self, now: Time, die: usize, s: &mut S) {
         loop {
             let d = &self.dies[die];
             let Some(id) = self.pick(d) else {
@@ -205,7 +211,7 @@ impl Nand {
                 // The end of the transfer will look at who waits.
                 return self.transfer(now, die as usize, s);
             }
-            if let Some(id) = Nand::next_read(d) {
+            if let Some(id) = self.next_read(d) {
                 self.start_next_read(now, die as usize, id, s);
             } else {
                 self.grant_other(now, number, die, list, s);

@@ -45,7 +45,9 @@ impl Nand {
         let channel = &mut channels[d.channel as usize];
         if tables.cache_read {
             // The command of the next read goes ahead of these data.
-            self.advance(now, die, s);
+            if d.load > 1 {
+                self.advance_overlapping(now, die, s);
+            }
             self.data_ready(now, die, s);
         } else if channel.is_free(now) {
             begin_transfer(now, die, id, op, d.channel, channel, tables, log, s);

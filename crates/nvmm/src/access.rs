@@ -46,8 +46,7 @@ impl Nvmm {
         let application = self.requests[tag.0 as usize].application;
         match self.present.standing {
             Some((status, owner)) => {
-                let Permissions { read, others_read, .. } = status.permissions();
-                if !(if owner == application.0 { read } else { others_read }) {
+                if !status.may_read(owner == application.0) {
                     return self.refuse(tag, Error::NotReadable { address, application }, out);
                 }
             }
@@ -68,19 +67,24 @@ impl Nvmm {
                 continue;
             }
             let flash = self.present.places[segment as usize];
-            self.blocks.get_mut(self.layout.block_of(flash)).readers += 1;
-            let id = self.operations.start(Kind::Read { tag: tag.0, flash, segment: segment as u8 });
-            let bytes = self.config.geometry.page_bytes;
-            out.actions.push(Action::Read(ReadOp { id, page: self.layout.page(flash), bytes, class: Class::Host }));
+            out.actions.push(Action::Read(self.read_page(tag, flash, segment)));
         }
         self.stats.reads += 1;
         self.read_part_done(tag, out);
         Tried::Done
     }
 
+    /// The read of flash page `flash`, which is `segment` of what read `tag` wants.
+    #[inline]
+    pub(crate) fn read_page(&mut self, tag: Tag, flash: u64, segment: u32) -> ReadOp {
+        self.blocks.get_mut(self.layout.block_of(flash)).readers += 1;
+        let id = self.operations.start(Kind::Read { tag: tag.0, flash, segment: segment as u8 });
+        ReadOp { id, page: self.layout.page(flash), bytes: self.config.geometry.page_bytes, class: Class::Host }
+    }
+
     /// That the versions of `page`, one by one, say what was found of it.
     #[cfg(debug_assertions)]
-    fn check_present(&mut self, page: u32, segments: u32) {
+    pub(crate) fn check_present(&mut self, page: u32, segments: u32) {
         let Nvmm { present, table, layout, config, chain, .. } = self;
         // The owner may stand above versions that are not in DRAM.
         if chain.fetch(page, table).is_err() {

@@ -15,6 +15,7 @@
 mod access;
 pub mod action;
 pub mod address;
+mod alone;
 mod blocks;
 mod calls;
 mod chain;

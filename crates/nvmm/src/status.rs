@@ -96,6 +96,12 @@ impl Status {
             permanent: self.0 >> 6 & 1 != 0,
         }
     }
+
+    /// Whether its owner may read it; if not `is_owner`, whether others may.
+    pub const fn may_read(self, is_owner: bool) -> bool {
+        let Permissions { read, others_read, .. } = self.permissions();
+        if is_owner { read } else { others_read }
+    }
 }
 
 #[cfg(test)]

@@ -192,7 +192,13 @@ impl<E: Copy + Default> EventQueue<E> {
     /// When the next event comes.
     #[inline]
     pub fn next_time(&self) -> Option<Time> {
-        (!self.is_empty()).then_some(Time::from_ps(self.first.time))
+        (!self.is_empty()).then_some(self.next_at())
+    }
+
+    /// When the next event comes; [`Time::MAX`] if none waits.
+    #[inline(always)]
+    pub fn next_at(&self) -> Time {
+        Time::from_ps(self.first.time)
     }
 
     /// Adds `event` at `when`, through `lane`.

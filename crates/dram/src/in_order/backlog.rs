@@ -15,26 +15,24 @@ const LONG: u64 = 4;
 const LATER: usize = 64;
 
 /// A request of the backlog.
-#[derive(Clone, Copy)]
 pub(super) struct Pending {
-    pub request: Request,
+    id: u64,
     submitted: Time,
     /// The cycle it came in.
     arrival: u64,
-    pub group: u32,
     /// The next of its bursts, numbered within its group of ranks, and how many are left.
     pub burst: u64,
     pub left: u32,
-}
-
-/// The first of the backlog, and where its next burst goes.
-pub(super) struct Front {
-    pub pending: Pending,
+    /// How many of those lie one behind the other in the row.
+    in_row: u32,
+    pub group: u32,
     place: Place,
     /// The bank's number in its rank.
-    bank: usize,
-    /// How many of its bursts lie one behind the other in the row.
-    in_row: u32,
+    bank: u8,
+    port: u8,
+    pub kind: Kind,
+    /// It is done when its last burst is served.
+    ends_served: bool,
 }
 
 /// A posted write that is not accepted.
@@ -67,11 +65,22 @@ impl InOrder {
         if waits || self.rests || self.refresh_at < arrival {
             self.come_to(arrival);
         }
-        let pending = Pending { request, submitted: now, arrival, group, burst, left: bursts };
-        match self.front {
-            None => self.front = Some(self.channel.front(pending)),
-            Some(_) => self.backlog.push_back(pending),
-        }
+        let (place, bank, in_row) = self.channel.place_of(group, burst);
+        let Request { id, port, kind, .. } = request;
+        self.backlog.push_back(Pending {
+            id,
+            submitted: now,
+            arrival,
+            burst,
+            left: bursts,
+            in_row,
+            group,
+            place,
+            bank: bank as u8,
+            port,
+            kind,
+            ends_served: request.ends_served(),
+        });
         self.ending += u32::from(request.ends_served());
         if request.kind == Kind::Write {
             self.asked += u64::from(bursts);
@@ -88,7 +97,7 @@ impl InOrder {
     /// Does all that comes before `cycle` and has no need to wait for what may come yet.
     #[inline(always)]
     pub(super) fn come_to(&mut self, cycle: u64) {
-        if self.front.is_some() {
+        if !self.backlog.is_empty() {
             self.serve(cycle, u32::MAX);
         }
         if self.refresh_at < cycle || (self.rests && self.channel.house_at < cycle) {
@@ -102,7 +111,7 @@ impl InOrder {
     fn look_after_ranks(&mut self, cycle: u64) {
         // What comes again and again in idle time is counted there, not walked through.
         let is_long = self.refresh_at.saturating_add(LONG * self.interval) < cycle;
-        if self.front.is_none() && (self.rests || is_long) {
+        if self.backlog.is_empty() && (self.rests || is_long) {
             let floor = self.channel.floor;
             self.channel.is_next_known = false;
             self.channel.idle(cycle - 1);
@@ -120,17 +129,16 @@ impl InOrder {
     /// Serves the backlog: its commands before `until`, and `most` of its bursts.
     #[inline(never)]
     pub(super) fn serve(&mut self, until: u64, mut most: u32) {
-        while let Some(front) = &mut self.front
+        while let Some(front) = self.backlog.front()
             && most > 0
         {
             let channel = &mut self.channel;
-            let begin = channel.floor.max(front.pending.arrival);
+            let begin = channel.floor.max(front.arrival);
             if begin >= until {
                 return;
             }
-            let Front { pending: Pending { request: Request { id, kind, .. }, left, .. }, place, bank, in_row } =
-                *front;
-            let rank = place.rank as usize;
+            let Pending { kind, left, in_row, place, .. } = *front;
+            let (rank, bank) = (place.rank as usize, front.bank as usize);
             let (precharge, activate, column) = channel.commands_for(&place, bank, kind, begin);
             let is_up = channel.ranks[rank].state == State::Up;
             let first = if is_up { precharge.min(activate).min(column) } else { channel.exit_at(rank, begin) };
@@ -176,7 +184,7 @@ impl InOrder {
                 let command = if kind == Kind::Read { CommandKind::Read } else { CommandKind::Write };
                 for number in 0..bursts {
                     let at = column + u64::from(number) * gap;
-                    channel.note(at, command, rank, bank, (place.row, place.column + number), id);
+                    channel.note(at, command, rank, bank, (place.row, place.column + number), front.id);
                 }
             }
             most -= bursts;
@@ -199,25 +207,27 @@ impl InOrder {
     /// Bursts of the first of the backlog were served, the last of them at `last`.
     #[inline(always)]
     fn move_on(&mut self, last: u64, bursts: u32) {
-        let Some(front) = &mut self.front else { return };
-        let pending = &mut front.pending;
-        pending.burst += u64::from(bursts);
-        pending.left -= bursts;
-        front.in_row -= bursts;
-        front.place.column += bursts;
-        if pending.left > 0 {
+        let Some(front) = self.backlog.front_mut() else { return };
+        front.burst += u64::from(bursts);
+        front.left -= bursts;
+        if front.left > 0 {
+            front.in_row -= bursts;
+            front.place.column += bursts;
             if front.in_row == 0 {
-                *front = self.channel.front(*pending);
+                let (place, bank, in_row) = self.channel.place_of(front.group, front.burst);
+                (front.place, front.bank, front.in_row) = (place, bank as u8, in_row);
             }
             return;
         }
-        let Pending { request, submitted, group, .. } = *pending;
-        self.front = self.backlog.pop_front().map(|pending| self.channel.front(pending));
-        if request.ends_served() {
+        if front.ends_served {
+            let Pending { id, port, kind, submitted, group, .. } = *front;
             self.ending -= 1;
-            let end = self.channel.data_end(last, request.kind);
-            self.channel.finish_request(&request, group, submitted, end);
+            let end = self.channel.data_end(last, kind);
+            let completion =
+                self.channel.completion(&Request { id, port, kind, ..Request::default() }, group, submitted, end);
+            self.channel.done.insert(completion);
         }
+        self.backlog.pop_front();
     }
 
     /// Write bursts were served, from `column` on, `gap` clocks apart: there is room for others.
@@ -240,22 +250,22 @@ impl InOrder {
     /// No request of the backlog is done before.
     #[inline(never)]
     pub(super) fn soonest(&self) -> Time {
-        let (channel, Some(front)) = (&self.channel, &self.front) else { return Time::MAX };
-        let Pending { request, left, arrival, .. } = front.pending;
+        let (channel, Some(front)) = (&self.channel, self.backlog.front()) else { return Time::MAX };
+        let Pending { kind, left, arrival, .. } = *front;
         let begin = channel.floor.max(arrival);
-        let (.., column) = channel.commands_for(&front.place, front.bank, request.kind, begin);
+        let (.., column) = channel.commands_for(&front.place, front.bank as usize, kind, begin);
         let even = u64::from(left.min(front.in_row));
         let after = |bursts: u64| {
-            let gap = if bursts <= even { channel.gap_of(request.kind) } else { channel.settings.gap_min };
+            let gap = if bursts <= even { channel.gap_of(kind) } else { channel.settings.gap_min };
             column + (bursts - 1) * gap
         };
         let accepted = self.posted.front().map(|posted| (after(posted.after - self.written) + 1).max(posted.arrival));
         let mut served = None;
         if self.ending > 0 {
             let mut bursts = 0;
-            for pending in std::iter::once(&front.pending).chain(&self.backlog) {
+            for pending in &self.backlog {
                 bursts += u64::from(pending.left);
-                if pending.request.ends_served() {
+                if pending.ends_served {
                     break;
                 }
             }
@@ -303,11 +313,12 @@ impl InOrder {
 }
 
 impl Channel {
-    /// A request that becomes the first of the backlog.
+    /// Where a burst of a group of ranks is, its bank's number in its rank, and how many of those from it on lie one behind
+    /// the other in the row.
     #[inline(always)]
-    fn front(&self, pending: Pending) -> Front {
-        let layout = &self.regions[pending.group as usize].layout;
-        let place = layout.place(pending.burst);
-        Front { pending, bank: self.number_of(&place), place, in_row: layout.in_row(pending.burst) }
+    fn place_of(&self, group: u32, burst: u64) -> (Place, usize, u32) {
+        let layout = &self.regions[group as usize].layout;
+        let place = layout.place(burst);
+        (place, self.number_of(&place), layout.in_row(burst))
     }
 }

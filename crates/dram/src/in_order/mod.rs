@@ -31,7 +31,7 @@ use crate::layout::Place;
 use crate::power::{EnergyByUse, RankActivity};
 use crate::rank::State;
 use crate::request::{Completion, Kind, Request};
-use backlog::{Front, Pending, Posted};
+use backlog::{Pending, Posted};
 use slots::{REACH, Slots};
 
 /// Bursts of a short read at most.
@@ -41,8 +41,7 @@ const SHORT: u32 = 8;
 pub struct InOrder {
     /// The ranks and banks, what timing asks of the next command, counters. Its own queues stay empty.
     channel: Channel,
-    /// What is not booked: the first, and the others.
-    front: Option<Front>,
+    /// What is not booked.
     backlog: VecDeque<Pending>,
     /// Requests of the backlog that are done when they are served.
     ending: u32,
@@ -92,7 +91,6 @@ impl InOrder {
         }
         Ok(InOrder {
             channel: Channel::new(config)?,
-            front: None,
             backlog: VecDeque::new(),
             ending: 0,
             posted: VecDeque::new(),
@@ -162,8 +160,7 @@ impl InOrder {
     fn held_by_writes(&self, group: u32, burst: u64, bursts: u32) -> Held {
         let end = burst + u64::from(bursts);
         // The last to write is the first to answer.
-        let waiting = self.front.iter().map(|front| &front.pending).chain(&self.backlog);
-        for write in waiting.rev().filter(|pending| pending.request.kind == Kind::Write) {
+        for write in self.backlog.iter().rev().filter(|pending| pending.kind == Kind::Write) {
             let last = write.burst + u64::from(write.left);
             if write.group == group && write.burst < end && burst < last {
                 return if write.burst <= burst && end <= last { Held::All } else { Held::Part };
@@ -175,7 +172,7 @@ impl InOrder {
     /// A short read takes its clocks: when its data are there.
     #[inline(always)]
     fn book(&mut self, arrival: u64, request: &Request, place: &Place, bursts: u32) -> Time {
-        if self.front.is_some() {
+        if !self.backlog.is_empty() {
             self.passed += bursts;
             if self.passed > self.channel.settings.turn_min {
                 self.serve(NEVER, self.channel.settings.turn_min);
@@ -241,7 +238,7 @@ impl InOrder {
     /// Comes to `now`: does all that is due, and appends what is done to `completions`, in order of time.
     #[inline]
     pub fn advance(&mut self, now: Time, completions: &mut Vec<Completion>) {
-        if self.front.is_some() {
+        if !self.backlog.is_empty() {
             self.serve(self.channel.clock.at_or_before(now) + 1, u32::MAX);
         }
         while let Some(done) = self.channel.done.take(now) {

@@ -136,6 +136,7 @@ impl Hybrid {
     }
 
     /// A request joins a fetch.
+    #[inline]
     fn wait_for(&mut self, line: Line, number: u32, out: &mut impl Outside) {
         let merges = line.kind == Asked::Fill && self.planted(Plant::MergedEarly);
         let fetch = &mut self.fetches[number as usize];
@@ -161,6 +162,7 @@ impl Hybrid {
     }
 
     /// Answers a request from a fetch's buffer.
+    #[inline]
     fn answer_from(&mut self, line: Line, number: u32, out: &mut impl Outside) {
         self.note(Move::FetchToLine { fetch: number, line: self.number_of(line), id: line.id }, out);
         out.answer(line.id, LineKind::Fill);

@@ -1,11 +1,12 @@
 //! The tag buffer: like a TLB, the tags of some sets in the controller. All others are in DRAM and have to be read first.
 
-/// A set's number plus one (0: nothing), above it the number of the read that brings it, then the flags.
-const SET: u64 = (1 << 33) - 1;
-const READ: u32 = 33;
+/// Ways of the buffer, at most.
+const WAYS: usize = 8;
+
+/// Of a way's state: the number of the read that brings its tags, then the flags.
 const READ_BITS: u32 = 12;
-const DIRTY: u64 = 1 << 60;
-const COMING: u64 = 1 << 61;
+const DIRTY: u16 = 1 << 12;
+const COMING: u16 = 1 << 13;
 
 /// Reads of tags at a time at most.
 pub(super) const READS: u32 = 1 << READ_BITS;
@@ -21,9 +22,52 @@ pub(super) enum Tags {
     Away,
 }
 
+/// The ways that a set's tags may be in.
+#[derive(Clone, Copy)]
+#[repr(align(64))]
+struct Group {
+    /// Of which set each has the tags: its number plus one; 0: of none.
+    sets: [u32; WAYS],
+    states: [u16; WAYS],
+    /// The ways in order of use, four bits each, the last used lowest.
+    order: u32,
+}
+
+impl Group {
+    const EMPTY: Group = Group { sets: [0; WAYS], states: [0; WAYS], order: 0x7654_3210 };
+
+    /// The way that has the tags of `set`. (All are looked at: that is no branch for each.)
+    #[inline(always)]
+    fn find(&self, set: u32) -> Option<usize> {
+        let mut found = 0u32;
+        for way in 0..WAYS {
+            found |= u32::from(self.sets[way] == set + 1) << way;
+        }
+        (found != 0).then(|| found.trailing_zeros() as usize % WAYS)
+    }
+
+    /// The `at`th way in order of use.
+    #[inline(always)]
+    fn nth(&self, at: usize) -> usize {
+        (self.order >> (4 * at)) as usize % WAYS
+    }
+
+    /// `way` is used: the first in order from now on.
+    #[inline(always)]
+    fn touch(&mut self, way: usize) {
+        const ONES: u32 = 0x1111_1111;
+        // The lowest four bits that are zero are those of the way, as its place says.
+        let others = self.order ^ (way as u32 * ONES);
+        let place = (others.wrapping_sub(ONES) & !others & (ONES << 3)).trailing_zeros() - 3;
+        let before = (1 << place) - 1;
+        let behind = !(before | 0xf << place);
+        self.order = self.order & behind | (self.order & before) << 4 | way as u32;
+    }
+}
+
 /// Set-associative, the least recently used leaves.
 pub(super) struct TagBuffer {
-    entries: Vec<u64>,
+    groups: Vec<Group>,
     ways: usize,
     mask: u32,
 }
@@ -31,69 +75,65 @@ pub(super) struct TagBuffer {
 impl TagBuffer {
     /// Room for the tags of `sets` sets, a power of two.
     pub fn new(sets: u32) -> TagBuffer {
-        let ways = sets.min(8);
-        TagBuffer { entries: vec![0; sets as usize], ways: ways as usize, mask: sets / ways - 1 }
+        let ways = sets.min(WAYS as u32);
+        TagBuffer { groups: vec![Group::EMPTY; (sets / ways) as usize], ways: ways as usize, mask: sets / ways - 1 }
     }
 
     #[inline]
-    fn group(&mut self, set: u32) -> &mut [u64] {
-        &mut self.entries[(set & self.mask) as usize * self.ways..][..self.ways]
+    fn group(&mut self, set: u32) -> &mut Group {
+        &mut self.groups[(set & self.mask) as usize]
     }
 
     /// Looks for the tags of `set`, and uses them if they are there.
     #[inline]
     pub fn find(&mut self, set: u32) -> Tags {
         let group = self.group(set);
-        for at in 0..group.len() {
-            let entry = group[at];
-            if entry & SET == u64::from(set) + 1 {
-                if at > 0 {
-                    group.copy_within(..at, 1);
-                    group[0] = entry;
-                }
-                return match entry & COMING {
-                    0 => Tags::Here,
-                    _ => Tags::Coming((entry >> READ) as u32 & (READS - 1)),
-                };
-            }
+        let Some(way) = group.find(set) else { return Tags::Away };
+        group.touch(way);
+        match group.states[way] {
+            state if state & COMING == 0 => Tags::Here,
+            state => Tags::Coming(u32::from(state) & (READS - 1)),
         }
-        Tags::Away
     }
 
     /// The tags of `set` were changed. False if they are not in the buffer, nor on their way to it.
     #[inline]
     pub fn change(&mut self, set: u32) -> bool {
-        let found = self.group(set).iter_mut().find(|entry| **entry & SET == u64::from(set) + 1);
-        let is_here = found.is_some();
-        if let Some(entry) = found {
-            *entry |= DIRTY;
+        let group = self.group(set);
+        let way = group.find(set);
+        if let Some(way) = way {
+            group.states[way] |= DIRTY;
         }
-        is_here
+        way.is_some()
     }
 
     /// The tags of `set` are read, by read `read`. The set whose tags have to be written for that, if any; `None` if there
     /// is no room now, since all there are on their way.
+    #[inline]
     pub fn begin(&mut self, set: u32, read: u32) -> Option<Option<u32>> {
+        let ways = self.ways;
         let group = self.group(set);
-        let at = (0..group.len()).rev().find(|at| group[*at] & COMING == 0)?;
-        let old = group[at];
-        group.copy_within(..at, 1);
-        group[0] = (u64::from(set) + 1) | u64::from(read) << READ | COMING;
-        Some((old & DIRTY != 0).then(|| (old & SET) as u32 - 1))
+        let way = (0..ways).rev().map(|at| group.nth(at)).find(|way| group.states[*way] & COMING == 0)?;
+        let (old, state) = (group.sets[way], group.states[way]);
+        (group.sets[way], group.states[way]) = (set + 1, read as u16 | COMING);
+        group.touch(way);
+        Some((state & DIRTY != 0).then(|| old - 1))
     }
 
     /// The tags of `set` are there.
+    #[inline]
     pub fn end(&mut self, set: u32) {
         let group = self.group(set);
-        let entry = group.iter_mut().find(|entry| **entry & SET == u64::from(set) + 1);
-        let entry = entry.unwrap_or_else(|| panic!("nobody reads the tags of set {set}"));
-        *entry &= SET | DIRTY;
+        let way = group.find(set).unwrap_or_else(|| panic!("nobody reads the tags of set {set}"));
+        group.states[way] &= DIRTY;
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    use sim::Streams;
 
     #[test]
     fn the_least_recently_used_leaves_and_is_written_if_it_was_changed() {
@@ -109,5 +149,56 @@ mod tests {
         assert_eq!(buffer.begin(12, 0), Some(Some(11)), "11 was used before 10, and changed");
         assert_eq!(buffer.find(11), Tags::Away);
         assert_eq!(buffer.find(10), Tags::Here);
+    }
+
+    /// Against the obvious: sets in a list, the last used first.
+    #[test]
+    fn it_does_what_a_list_in_order_of_use_does() {
+        for (seed, sets) in [(1, 1), (2, 2), (3, 4), (4, 8), (5, 64)] {
+            let mut rng = Streams::new(seed).stream("tags");
+            let mut buffer = TagBuffer::new(sets);
+            let (ways, groups) = (sets.min(8), sets.div_ceil(8));
+            let mut lists: Vec<Vec<Obvious>> = vec![Vec::new(); groups as usize];
+            for step in 0..20_000 {
+                let set = rng.below(u64::from(3 * sets)) as u32;
+                let list = &mut lists[(set % groups) as usize];
+                let at = list.iter().position(|one| one.set == set);
+                match (rng.below(4), at) {
+                    (0, Some(at)) if list[at].coming.is_some() => {
+                        buffer.end(set);
+                        list[at].coming = None;
+                    }
+                    (1, _) => {
+                        assert_eq!(buffer.change(set), at.is_some(), "step {step}");
+                        at.into_iter().for_each(|at| list[at].dirty = true);
+                    }
+                    (_, Some(at)) => {
+                        let one = list.remove(at);
+                        assert_eq!(buffer.find(set), one.coming.map_or(Tags::Here, Tags::Coming), "step {step}");
+                        list.insert(0, one);
+                    }
+                    (_, None) => {
+                        assert_eq!(buffer.find(set), Tags::Away, "step {step}");
+                        let leaves = match list.len() < ways as usize {
+                            true => Some(None),
+                            false => list.iter().rposition(|one| one.coming.is_none()).map(|at| Some(list.remove(at))),
+                        };
+                        let written = leaves.map(|one| one.filter(|one| one.dirty).map(|one| one.set));
+                        let read = rng.below(u64::from(READS)) as u32;
+                        assert_eq!(buffer.begin(set, read), written, "step {step}");
+                        if leaves.is_some() {
+                            list.insert(0, Obvious { set, coming: Some(read), dirty: false });
+                        }
+                    }
+                }
+            }
+        }
+    }
+
+    #[derive(Clone, Copy)]
+    struct Obvious {
+        set: u32,
+        coming: Option<u32>,
+        dirty: bool,
     }
 }

@@ -133,6 +133,14 @@ impl World {
             }
         }
         self.asked[tag.0 as usize] = Some(Asked { request, application, data, loose: false });
+        // A segment alone is asked for by either way.
+        if let Request::Read { address, segments } = request
+            && segments.is_power_of_two()
+            && let Some(op) = self.nvmm.read_alone(tag, application, address, segments.trailing_zeros())
+        {
+            self.pending.push(Pending::Read(op));
+            return;
+        }
         self.handle(Input::Request { tag, application, request });
     }
 

@@ -113,32 +113,61 @@ impl HybridMemory {
                 let (tag, page, write) = self.around.flow.queue.pop_front().expect("its head was translated");
                 self.around.flow.stats.translated += 1;
                 self.table_dram.accesses += 1;
-                let (address, segments) = self.place(page);
-                let request =
-                    if write { Request::Write { address, segments } } else { Request::Read { address, segments } };
-                let input = Input::Request { tag: Tag(tag), application: SYSTEM, request };
-                self.nvmm.handle(now, input, &mut self.flash);
-                self.perform(now);
+                self.translated(now, Tag(tag), page, write);
             }
             Event::Flash(event) => {
                 if let Some(done) = self.nand.handle(now, event, &mut View(&mut self.queue)) {
                     self.end(now, done);
-                    self.perform(now);
                 }
             }
         }
-        self.translate(now);
+    }
+
+    /// A request goes to the page table.
+    fn translated(&mut self, now: Time, tag: Tag, page: u64, write: bool) {
+        let (address, segment) = self.place(page);
+        if !write && let Some(op) = self.nvmm.read_alone(tag, SYSTEM, address, segment) {
+            let waited = !self.around.flow.operations.is_empty();
+            self.start_in_turn(now, Action::Read(op));
+            if waited {
+                self.dispatch(now);
+            }
+            return;
+        }
+        let segments = 1 << segment;
+        let request = if write { Request::Write { address, segments } } else { Request::Read { address, segments } };
+        self.nvmm.handle(now, Input::Request { tag, application: SYSTEM, request }, &mut self.flash);
+        self.perform(now);
     }
 
     /// An operation of the flash has ended: what it did is done to the contents, and its controller told.
     fn end(&mut self, now: Time, done: nand::Done) {
-        if done.kind == nand::Kind::Read && !self.nvmm.reads_table(done.id) {
-            let input = Input::Done { id: done.id, status: done.status, content: &[] };
-            return self.nvmm.handle(now, input, &mut self.flash);
+        if done.kind == nand::Kind::Read {
+            if let Some(tag) = self.nvmm.read_ended(done.id, done.status) {
+                return self.fetched(now, tag, done.id);
+            }
+            if !self.nvmm.reads_table(done.id) {
+                let input = Input::Done { id: done.id, status: done.status, content: &[] };
+                self.nvmm.handle(now, input, &mut self.flash);
+                return self.perform(now);
+            }
         }
         let (page, _) = self.nand.place_of(done.id);
         self.apply(page, done);
         self.tell_table(now, page, done);
+        self.perform(now);
+    }
+
+    /// The read `id` has ended, and with it fetch `tag`.
+    fn fetched(&mut self, now: Time, tag: Tag, id: OpId) {
+        if self.around.contents.is_some() {
+            let (page, _) = self.nand.place_of(id);
+            self.move_data(Move::FlashToHost { page, tag, segment: 0 });
+        }
+        if !self.around.flow.operations.is_empty() {
+            self.dispatch(now);
+        }
+        self.tell(now, hybrid::Input::Fetched(tag.0));
     }
 
     fn tell_table(&mut self, now: Time, page: PageAddr, done: nand::Done) {

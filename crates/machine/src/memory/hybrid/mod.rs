@@ -8,8 +8,7 @@ mod flow;
 mod outside;
 mod parts;
 mod report;
-
-use std::collections::VecDeque;
+mod way;
 
 use dram::Completion;
 use link::{LineLink, LineLinkConfig};
@@ -26,6 +25,7 @@ use events::{Event, View};
 use flow::Flow;
 pub use flow::FlowStats;
 use outside::{Around, purpose_of};
+use way::Way;
 
 /// The number that the one controller of the machine has.
 const CONTROLLER: Controller = Controller(1);
@@ -81,10 +81,8 @@ pub enum HybridError {
 /// Main memory of flash, with DRAM as its cache.
 pub struct HybridMemory {
     queue: EventQueue<Event>,
-    /// Requests on their way to the controller, in order of arrival.
-    arrivals: VecDeque<(Time, LineRequest)>,
-    /// When the first of the requests arrives; never: [`Time::MAX`].
-    arrival_at: Time,
+    /// Requests on their way to the controller.
+    arrivals: Way<LineRequest>,
     hybrid: Hybrid,
     around: Around,
     /// When DRAM has something to do; never: [`Time::MAX`].
@@ -129,8 +127,7 @@ impl HybridMemory {
         };
         let mut memory = HybridMemory {
             queue: EventQueue::new(View::LANES),
-            arrivals: VecDeque::new(),
-            arrival_at: Time::MAX,
+            arrivals: Way::new(),
             hybrid: Hybrid::new(&config.cache),
             around: Around {
                 now: Time::ZERO,
@@ -138,7 +135,7 @@ impl HybridMemory {
                 dram_asked: false,
                 flow: Flow::new(config.cache.fetches, &config.nvmm),
                 link: LineLink::new(&config.link),
-                answers: VecDeque::new(),
+                answers: Way::new(),
                 contents: config.verify.then(|| Box::new(Contents::new(&config.cache))),
             },
             dram_at: Time::MAX,
@@ -164,13 +161,10 @@ impl HybridMemory {
         }
         let at = self.around.link.request(now, request.kind == LineKind::WriteBack);
         if at > now {
-            if self.arrivals.is_empty() {
-                self.arrival_at = at;
-            }
-            self.arrivals.push_back((at, request));
+            self.arrivals.send(request, at);
         } else {
             self.arrive(now, request);
-            self.ask_dram();
+            self.settle(now);
         }
     }
 
@@ -184,21 +178,14 @@ impl HybridMemory {
 
     /// See [`super::MainMemory::next_event`].
     pub fn next_event(&mut self) -> Option<Time> {
-        let next = self.answer_at().min(self.next_step());
+        let next = self.around.answers.first_at().min(self.next_step());
         (next != Time::MAX).then_some(next)
-    }
-
-    /// When the first of the answers comes, if ever.
-    #[inline]
-    fn answer_at(&self) -> Time {
-        self.around.answers.front().map_or(Time::MAX, |(_, at)| *at)
     }
 
     /// When something is to be done, if ever.
     #[inline]
     fn next_step(&self) -> Time {
-        let event = self.queue.next_time().unwrap_or(Time::MAX);
-        self.arrival_at.min(self.dram_at).min(event)
+        self.arrivals.first_at().min(self.dram_at).min(self.queue.next_at())
     }
 
     /// See [`super::MainMemory::advance`].
@@ -210,46 +197,49 @@ impl HybridMemory {
     /// See [`super::MainMemory::go_on`].
     pub fn go_on(&mut self, until: Time, completions: &mut Vec<(u32, Time)>) {
         self.run(until, true);
-        self.give(until.min(self.answer_at()), completions);
+        self.give(until.min(self.around.answers.first_at()), completions);
     }
 
     /// Appends the answers that come until `now`.
     #[inline]
     fn give(&mut self, now: Time, completions: &mut Vec<(u32, Time)>) {
-        while let Some(answer) = self.around.answers.front()
-            && answer.1 <= now
-        {
-            completions.push(*answer);
-            self.around.answers.pop_front();
+        while self.around.answers.first_at() <= now {
+            completions.push(self.around.answers.take());
         }
     }
 
     /// Does all that is due until `until`, or, if it `stops` there, until the first answer comes: of one time requests
     /// first, then DRAM, then flash.
     fn run(&mut self, until: Time, stops: bool) {
+        // What comes never is not due.
+        let until = until.min(Time::from_ps(u64::MAX - 1));
         loop {
-            let event = self.queue.next_time().unwrap_or(Time::MAX);
-            let now = self.arrival_at.min(self.dram_at).min(event);
-            let last = if stops { until.min(self.answer_at()) } else { until };
-            if now > last || now == Time::MAX {
+            let now = self.next_step();
+            let last = if stops { until.min(self.around.answers.first_at()) } else { until };
+            if now > last {
                 return;
             }
-            if self.arrival_at == now {
+            if self.arrivals.first_at() == now {
                 // Of those that come together DRAM is asked but once.
-                while self.arrival_at == now {
-                    let (_, request) = self.arrivals.pop_front().expect("it arrives");
-                    self.arrival_at = self.arrivals.front().map_or(Time::MAX, |(at, _)| *at);
+                while self.arrivals.first_at() == now {
+                    let (request, _) = self.arrivals.take();
                     self.arrive(now, request);
                 }
-                self.ask_dram();
             } else if self.dram_at == now {
                 self.advance_dram(now);
             } else {
                 let (now, event) = self.queue.pop().expect("it is due");
                 self.handle(now, event);
-                self.ask_dram();
             }
+            self.settle(now);
         }
+    }
+
+    /// All that comes at `now` for one of the parts was told: who was asked for something says when it is called next.
+    #[inline(always)]
+    fn settle(&mut self, now: Time) {
+        self.ask_dram();
+        self.translate(now);
     }
 
     /// DRAM was asked for something, perhaps: it says when it is to be called next.
@@ -268,7 +258,6 @@ impl HybridMemory {
         }
         self.dram_done.clear();
         self.around.dram_asked = true;
-        self.ask_dram();
     }
 
     /// Tells the hybrid controller, which says what it wants done.
@@ -276,14 +265,13 @@ impl HybridMemory {
     fn tell(&mut self, now: Time, input: Input) {
         self.around.now = now;
         self.hybrid.handle(input, &mut self.around);
-        self.translate(now);
     }
 
-    /// Where flash page `page` of the memory is: the page of 64 KB, and its segment.
+    /// Where flash page `page` of the memory is: the page of 64 KB, and which of its segments.
     fn place(&self, page: u64) -> (Address, u32) {
         let segments = self.config.nvmm.segments;
         let shift = segments.trailing_zeros();
-        (Address::new(CONTROLLER, (page >> shift) as u32, 0), 1 << (page as u32 & (segments - 1)))
+        (Address::new(CONTROLLER, (page >> shift) as u32, 0), page as u32 & (segments - 1))
     }
 
     /// Bytes that can be addressed, from 0 on.
@@ -301,7 +289,7 @@ impl HybridMemory {
     pub fn clean(&mut self, now: Time) {
         self.run(now, false);
         self.tell(now, Input::Clean);
-        self.ask_dram();
+        self.settle(now);
     }
 
     /// See [`clean`](Self::clean).

@@ -1,7 +1,5 @@
 //! What the hybrid controller wants done, done.
 
-use std::collections::VecDeque;
-
 use dram::{Ack, Kind, Request};
 use link::LineLink;
 use media::line::LineKind;
@@ -11,6 +9,7 @@ use sim::Time;
 use super::super::dram::Modules;
 use super::data::Contents;
 use super::flow::Flow;
+use super::way::Way;
 
 /// A request to DRAM as one number: what for above, of what below.
 fn word_of(purpose: Purpose) -> u64 {
@@ -50,8 +49,8 @@ pub(super) struct Around {
     pub dram_asked: bool,
     pub flow: Flow,
     pub link: LineLink,
-    /// Answers on their way back, in order of arrival.
-    pub answers: VecDeque<(u32, Time)>,
+    /// Answers on their way back.
+    pub answers: Way<u32>,
     pub contents: Option<Box<Contents>>,
 }
 
@@ -76,7 +75,7 @@ impl Outside for Around {
     #[inline]
     fn answer(&mut self, id: u32, kind: LineKind) {
         let at = self.link.answer(self.now, kind == LineKind::Fill);
-        self.answers.push_back((id, at));
+        self.answers.send(id, at);
         if let Some(contents) = &mut self.contents {
             contents.answer(id);
         }

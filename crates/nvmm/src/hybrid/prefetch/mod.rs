@@ -91,7 +91,15 @@ impl Hybrid {
     }
 
     /// A page is asked for that has to be fetched, or was prefetched and is asked for for the first time.
+    #[inline]
     pub(super) fn tell_prefetcher(&mut self, page: u64, seen: Seen) {
+        if self.config.prefetch != Prefetch::None {
+            self.prefetch_behind(page, seen);
+        }
+    }
+
+    #[inline(never)]
+    fn prefetch_behind(&mut self, page: u64, seen: Seen) {
         if seen != Seen::Missed {
             self.stats.prefetches_used += 1;
         }
