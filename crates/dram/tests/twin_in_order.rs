@@ -4,8 +4,7 @@
 //!    none is, and a column command. Rows stay open.
 //! 2. A read of at most eight bursts of one row is short. When it comes each of its commands gets the first clock at which no
 //!    command decided on before forbids it (`twin/rules.rs`) and the command bus is free, between commands of reads before it
-//!    too; but none before a command of the backlog or to a rank. If the bus is taken for more than 2048 clocks ahead, it and
-//!    all after it come behind what takes it.
+//!    too; but none before a command of the backlog or to a rank, and none more than 2048 clocks before the end of all commands.
 //! 3. All else is the backlog, served in order. Each command comes behind all that were decided on, and is decided on when its
 //!    clock has come: when the channel is called at it, or something comes after it.
 //! 4. When short reads of more than `turn_min` bursts have come since the backlog was served, `turn_min` of its bursts are
@@ -13,7 +12,8 @@
 //! 5. A short read all of whose bursts the last write of the backlog that has any of them has is answered a clock after it
 //!    came; one of which that write has some joins the backlog.
 //! 6. A posted write is accepted as soon as the writes before it have no more than `write_queue` bursts left.
-//! 7. A refresh that is due comes behind what was decided on and before all else: precharge all, if a row is open, and REF.
+//! 7. A refresh comes behind what was decided on until it is due, and before the backlog's commands and the requests after
+//!    that: precharge all, if a row is open, and REF.
 //! 8. A rank that rests is woken for its refresh or its self-refresh, when a short read comes for it, or when the backlog does.
 //! 9. While there is no backlog, a rank is powered down, or closed and put into self-refresh, when its last column command was so
 //!    long ago, and nothing is under way in the channel. It sleeps again only after a refresh.
