@@ -23,6 +23,8 @@ mod twin;
 
 use dram::{ChannelStats, Command, Completion, Config, InOrder, PortStats, PowerState, RankActivity, Request};
 use proptest::prelude::*;
+use proptest::strategy::ValueTree;
+use proptest::test_runner::TestRunner;
 use sim::Time;
 use support::streams::{Ask, asks, configs, is_told, requests, violations};
 use twin::Twin;
@@ -124,5 +126,82 @@ proptest! {
         // Idle time that is not logged is skipped, and counts the same.
         let unlogged = standby_as_in(&expected, &decided, in_order(&config, &stream, false));
         prop_assert_eq!(Outcome { log: Vec::new(), ..expected }, unlogged);
+    }
+}
+
+/// Changes one thing that a controller goes by.
+type Plant = (&'static str, fn(&mut Config));
+
+macro_rules! clock_more {
+    ($($field:ident),*) => { [$((stringify!($field), |config: &mut Config| config.device.timing.$field += 1)),*] };
+}
+
+const TIMING: [Plant; 31] = clock_more![
+    cl,
+    cwl,
+    rcd,
+    rp,
+    rpab,
+    ras,
+    rc,
+    rrd_s,
+    rrd_l,
+    faw,
+    ccd_s,
+    ccd_l,
+    ccd_l_wr,
+    wtr_s,
+    wtr_l,
+    rtp,
+    wr,
+    rtw,
+    rtrs,
+    dqsck,
+    write_lag,
+    ppd,
+    xp,
+    cke,
+    ckesr,
+    xs,
+    refi,
+    rfc,
+    activate_slots,
+    column_slots,
+    precharge_slots
+];
+
+const POLICY: [Plant; 7] = [
+    ("turn_min", |config| config.turn_min += 1),
+    ("write_queue", |config| config.write_queue += 1),
+    ("power_down_after", |config| {
+        config.power_down_after = config.power_down_after.map(|span| span + Time::from_ns(3))
+    }),
+    ("self_refresh_after", |config| {
+        config.self_refresh_after = config.self_refresh_after.map(|span| span + Time::from_ns(3))
+    }),
+    ("refresh", |config| config.refresh = !config.refresh),
+    ("latency", |config| config.latency += Time::from_ps(1)),
+    ("ranks", |config| config.ranks.reverse()),
+];
+
+/// What the comparison is worth: of two that go by things of which one is a little different, it tells for each.
+#[test]
+fn whatever_one_goes_by_is_told_apart() {
+    let mut runner = TestRunner::deterministic();
+    let mut draw = || {
+        let ((config, order), asks) = (configs(), asks()).new_tree(&mut runner).expect("a value").current();
+        let stream = stream(&config, &asks);
+        let (outcome, _) = twin(&config, order, &stream);
+        (config, order, stream, outcome)
+    };
+    let cases: Vec<_> = (0..128).map(|_| draw()).collect();
+    for (name, plant) in TIMING.into_iter().chain(POLICY) {
+        let differs = |(config, order, stream, expected): &(Config, &str, Stream, Outcome)| {
+            let mut planted = config.clone();
+            plant(&mut planted);
+            let (other, decided) = twin(&planted, order, stream);
+            standby_as_in(expected, &decided, other) != *expected
+        };
+        assert!(cases.iter().any(differs), "{name} made no difference");
     }
 }
