@@ -4,8 +4,9 @@ mod support;
 
 use dram::{Command, CommandKind, Completion, Config, Device, InOrder, RankKind, Ranks, Request};
 use proptest::prelude::*;
-use sim::Time;
+use sim::{Streams, Time};
 use support::streams::{asks, configs, is_told, requests, violations};
+use support::{Pattern, Traffic, run};
 
 #[derive(Debug, PartialEq)]
 struct Outcome {
@@ -104,4 +105,14 @@ fn reads_are_booked_between_others_though_a_rank_may_rest() {
         drive(&Config { power_down_after, ..plain }, &requests, false).done.last().map(|done| done.at)
     };
     assert_eq!(last(Some(Time::from_ns(5))), last(None));
+}
+
+#[test]
+fn more_outstanding_reads_are_no_slower() {
+    let config = Config::new(Device::preset("DDR4-2400").expect("a preset"));
+    let [few, many, most] = [16, 64, 512].map(|outstanding| {
+        let mut traffic = Traffic::new(Pattern::RandomRead, config.bytes(), Streams::new(1).stream("traffic"));
+        run(&mut InOrder::new(&config).expect("a channel"), &mut traffic, 20_000, outstanding).gigabytes_per_s()
+    });
+    assert!(many > few * 0.99 && most > few * 0.99, "{few}, {many}, {most} GB/s");
 }

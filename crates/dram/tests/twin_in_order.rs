@@ -4,8 +4,7 @@
 //!    none is, and a column command. Rows stay open.
 //! 2. A read of at most eight bursts of one row is short. When it comes each of its commands gets the first clock at which no
 //!    command decided on before forbids it (`twin/rules.rs`) and the command bus is free, between commands of reads before it
-//!    too; but none before a command of the backlog or to a rank. If the bus is taken for more than 2048 clocks ahead, it and
-//!    all after it come behind what takes it.
+//!    too; but none before a command of the backlog or to a rank, and none more than 2048 clocks before the end of all commands.
 //! 3. All else is the backlog, served in order. Each command comes behind all that were decided on, and is decided on when its
 //!    clock has come: when the channel is called at it, or something comes after it.
 //! 4. When short reads of more than `turn_min` bursts have come since the backlog was served, `turn_min` of its bursts are
@@ -13,7 +12,8 @@
 //! 5. A short read all of whose bursts the last write of the backlog that has any of them has is answered a clock after it
 //!    came; one of which that write has some joins the backlog.
 //! 6. A posted write is accepted as soon as the writes before it have no more than `write_queue` bursts left.
-//! 7. A refresh that is due comes behind what was decided on and before all else: precharge all, if a row is open, and REF.
+//! 7. A refresh comes behind what was decided on until it is due, and before the backlog's commands and the requests after
+//!    that: precharge all, if a row is open, and REF.
 //! 8. A rank that rests is woken for its refresh or its self-refresh, when a short read comes for it, or when the backlog does.
 //! 9. While there is no backlog, a rank is powered down, or closed and put into self-refresh, when its last column command was so
 //!    long ago, and nothing is under way in the channel. It sleeps again only after a refresh.
@@ -23,6 +23,8 @@ mod twin;
 
 use dram::{ChannelStats, Command, Completion, Config, InOrder, PortStats, PowerState, RankActivity, Request};
 use proptest::prelude::*;
+use proptest::strategy::ValueTree;
+use proptest::test_runner::TestRunner;
 use sim::Time;
 use support::streams::{Ask, asks, configs, is_told, requests, violations};
 use twin::Twin;
@@ -124,5 +126,82 @@ proptest! {
         // Idle time that is not logged is skipped, and counts the same.
         let unlogged = standby_as_in(&expected, &decided, in_order(&config, &stream, false));
         prop_assert_eq!(Outcome { log: Vec::new(), ..expected }, unlogged);
+    }
+}
+
+/// Changes one thing that a controller goes by.
+type Plant = (&'static str, fn(&mut Config));
+
+macro_rules! clock_more {
+    ($($field:ident),*) => { [$((stringify!($field), |config: &mut Config| config.device.timing.$field += 1)),*] };
+}
+
+const TIMING: [Plant; 31] = clock_more![
+    cl,
+    cwl,
+    rcd,
+    rp,
+    rpab,
+    ras,
+    rc,
+    rrd_s,
+    rrd_l,
+    faw,
+    ccd_s,
+    ccd_l,
+    ccd_l_wr,
+    wtr_s,
+    wtr_l,
+    rtp,
+    wr,
+    rtw,
+    rtrs,
+    dqsck,
+    write_lag,
+    ppd,
+    xp,
+    cke,
+    ckesr,
+    xs,
+    refi,
+    rfc,
+    activate_slots,
+    column_slots,
+    precharge_slots
+];
+
+const POLICY: [Plant; 7] = [
+    ("turn_min", |config| config.turn_min += 1),
+    ("write_queue", |config| config.write_queue += 1),
+    ("power_down_after", |config| {
+        config.power_down_after = config.power_down_after.map(|span| span + Time::from_ns(3))
+    }),
+    ("self_refresh_after", |config| {
+        config.self_refresh_after = config.self_refresh_after.map(|span| span + Time::from_ns(3))
+    }),
+    ("refresh", |config| config.refresh = !config.refresh),
+    ("latency", |config| config.latency += Time::from_ps(1)),
+    ("ranks", |config| config.ranks.reverse()),
+];
+
+/// What the comparison is worth: of two that go by things of which one is a little different, it tells for each.
+#[test]
+fn whatever_one_goes_by_is_told_apart() {
+    let mut runner = TestRunner::deterministic();
+    let mut draw = || {
+        let ((config, order), asks) = (configs(), asks()).new_tree(&mut runner).expect("a value").current();
+        let stream = stream(&config, &asks);
+        let (outcome, _) = twin(&config, order, &stream);
+        (config, order, stream, outcome)
+    };
+    let cases: Vec<_> = (0..128).map(|_| draw()).collect();
+    for (name, plant) in TIMING.into_iter().chain(POLICY) {
+        let differs = |(config, order, stream, expected): &(Config, &str, Stream, Outcome)| {
+            let mut planted = config.clone();
+            plant(&mut planted);
+            let (other, decided) = twin(&planted, order, stream);
+            standby_as_in(expected, &decided, other) != *expected
+        };
+        assert!(cases.iter().any(differs), "{name} made no difference");
     }
 }

@@ -142,12 +142,12 @@ impl InOrder {
             let (precharge, activate, column) = channel.commands_for(&place, bank, kind, begin);
             let is_up = channel.ranks[rank].state == State::Up;
             let first = if is_up { precharge.min(activate).min(column) } else { channel.exit_at(rank, begin) };
-            if self.refresh_at < until && self.refresh_at <= first {
-                self.refresh(self.refresh_at + 1);
-                continue;
-            }
             if first >= until {
                 return;
+            }
+            if self.refresh_at <= first {
+                self.refresh(self.refresh_at + 1);
+                continue;
             }
             if !is_up {
                 self.wake(begin, rank);

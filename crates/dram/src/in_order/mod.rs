@@ -187,10 +187,7 @@ impl InOrder {
             self.wake(arrival, rank);
         }
         let ahead = self.channel.floor;
-        if ahead > arrival + REACH {
-            self.behind = self.behind.max(ahead);
-        }
-        let from = arrival.max(self.behind);
+        let from = arrival.max(self.behind).max(ahead.saturating_sub(REACH));
         self.open(from, rank, bank, place);
         let (mut column, slots) = (from, self.channel.settings.column_slots);
         for burst in 0..bursts {

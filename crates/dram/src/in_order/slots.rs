@@ -1,6 +1,6 @@
 //! Clocks of the command bus that are taken ahead of time.
 
-/// How far ahead of the present commands are kept apart, in clocks.
+/// Commands come no more clocks than this before the last that was booked.
 pub(super) const REACH: u64 = 2048;
 /// Twice as many clocks, so that no two of those that matter share a word.
 const WORDS: u64 = 2 * REACH / 64;

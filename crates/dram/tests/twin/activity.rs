@@ -13,26 +13,29 @@ struct Rank {
 }
 
 impl Rank {
-    /// The clocks until `cycle` were spent in the state that it was in.
-    fn count(&mut self, cycle: u64) {
-        let state = match (self.asleep, self.down, self.open) {
+    fn state(&self) -> PowerState {
+        match (self.asleep, self.down, self.open) {
             (true, ..) => PowerState::SelfRefresh,
             (_, true, 0) => PowerState::PrechargePowerDown,
             (_, true, _) => PowerState::ActivePowerDown,
             (_, _, 0) => PowerState::PrechargeStandby,
             _ => PowerState::ActiveStandby,
-        };
-        self.did.clocks[state as usize] += cycle - self.since;
+        }
+    }
+
+    /// The clocks until `cycle` were spent in `state`.
+    fn count(&mut self, state: PowerState, cycle: u64) {
+        self.did.clocks[state as usize] += cycle.saturating_sub(self.since);
         self.since = cycle;
     }
 }
 
-/// Of `ranks` ranks until `cycle`, after all commands, which are in order of time.
+/// Of `ranks` ranks until `cycle`, or until the last change of its state by the commands, which are in order of time.
 pub fn activity(commands: &[Command], ranks: usize, cycle: u64) -> Vec<RankActivity> {
     let mut all = vec![Rank::default(); ranks];
     for command in commands {
         let rank = &mut all[command.rank as usize];
-        rank.count(command.cycle);
+        let before = rank.state();
         match command.kind {
             K::Activate => (rank.open, rank.did.activates) = (rank.open + 1, rank.did.activates + 1),
             K::Precharge => rank.open -= 1,
@@ -46,9 +49,12 @@ pub fn activity(commands: &[Command], ranks: usize, cycle: u64) -> Vec<RankActiv
             K::SelfRefreshExit => rank.asleep = false,
             K::ReadPrecharge | K::WritePrecharge => panic!("{command:?} where rows stay open"),
         }
+        if rank.state() != before {
+            rank.count(before, command.cycle);
+        }
     }
     let ended = |mut rank: Rank| {
-        rank.count(cycle);
+        rank.count(rank.state(), cycle);
         rank.did
     };
     all.into_iter().map(ended).collect()

@@ -18,8 +18,8 @@ use rules::Rules;
 const NEVER: u64 = u64::MAX;
 /// Bursts of a short read at most.
 const SHORT: usize = 8;
-/// How far ahead of a short read the bus may be taken for it to find clocks between.
-const AHEAD: u64 = 2048;
+/// A command of a short read comes no more clocks than this before the end of all others.
+const BACK: u64 = 2048;
 
 #[derive(Clone, Copy, PartialEq, Debug)]
 enum Power {
@@ -114,9 +114,6 @@ impl Twin {
     pub fn submit(&mut self, now: Time, request: Request) {
         let arrival = self.config.device.clock.at_or_after(now);
         self.come_to(arrival);
-        while let Some(rank) = self.first_due(arrival) {
-            self.refresh(rank);
-        }
         let size = u64::from(self.config.device.burst_bytes());
         let last = (request.address + u64::from(request.bytes) - 1) / size;
         let bursts: VecDeque<u64> = (request.address / size..=last).collect();
@@ -172,6 +169,9 @@ impl Twin {
         if self.backlog.is_empty() {
             self.rest(cycle);
         }
+        while let Some(rank) = self.first_due(cycle) {
+            self.refresh(rank);
+        }
     }
 
     /// A short read takes the first clocks that are free and allowed.
@@ -185,14 +185,12 @@ impl Twin {
         while let Some(exit) = self.exit(self.place(bursts[0]).rank) {
             self.decide_at_end(arrival, exit);
         }
-        if self.end > arrival + AHEAD {
-            self.behind = self.behind.max(self.end);
-        }
+        let from = arrival.max(self.behind).max(self.end.saturating_sub(BACK));
         let mut cycle = 0;
         for burst in bursts {
             loop {
                 let command = self.next_for(burst, &request);
-                cycle = self.decide(arrival.max(self.behind), command);
+                cycle = self.decide(from, command);
                 if command.kind == K::Read {
                     break;
                 }
@@ -211,10 +209,10 @@ impl Twin {
             let burst = first.bursts[0];
             let command = self.exit(self.place(burst).rank).unwrap_or_else(|| self.next_for(burst, &request));
             let cycle = self.earliest(&command, from);
-            if let Some(rank) = self.first_due(until.min(cycle.saturating_add(1))) {
-                self.refresh(rank);
-            } else if cycle >= until {
+            if cycle >= until {
                 return;
+            } else if let Some(rank) = self.first_due(cycle + 1) {
+                self.refresh(rank);
             } else {
                 self.decide_at_end(from, command);
                 if matches!(command.kind, K::Read | K::Write) {
