@@ -37,7 +37,7 @@ impl Nand {
         match self.next_read(&self.dies[die]) {
             // Others wait for the channel, too: the die joins them.
             Some(_) => self.channels[number].enlist(&mut self.dies, die as u32, COMMANDS),
-            None if self.dies[die].load != 0 => self.join(now, die, s),
+            None if self.dies[die].load != 0 && !self.is_taken(&self.dies[die]) => self.join(now, die, s),
             None => {}
         }
         self.grant(now, number, s);
@@ -62,10 +62,16 @@ impl Nand {
         }
     }
 
+    /// True if the array of a die is at something beside which nothing is started.
+    #[inline(always)]
+    fn is_taken(&self, d: &Die) -> bool {
+        d.phase != Phase::Idle && !self.tables.cache_program
+    }
+
     /// Which waiting operation a die starts next, if it can start it now.
     #[inline(always)]
     fn pick(&self, d: &Die) -> Option<u32> {
-        if d.phase != Phase::Idle && !self.tables.cache_program {
+        if self.is_taken(d) {
             return None;
         }
         let id = self.turn(d);

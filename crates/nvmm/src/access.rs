@@ -75,7 +75,7 @@ impl Nvmm {
     }
 
     /// The read of flash page `flash`, which is `segment` of what read `tag` wants.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn read_page(&mut self, tag: Tag, flash: u64, segment: u32) -> ReadOp {
         self.blocks.get_mut(self.layout.block_of(flash)).readers += 1;
         let id = self.operations.start(Kind::Read { tag: tag.0, flash, segment: segment as u8 });

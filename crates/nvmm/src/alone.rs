@@ -6,6 +6,7 @@ use media::{OpId, ReadOp, Status, Tag};
 use crate::address::Address;
 use crate::operations::Kind;
 use crate::request::{Application, Request};
+use crate::status::Status as PageStatus;
 use crate::{Nvmm, Slot};
 
 impl Nvmm {
@@ -15,7 +16,7 @@ impl Nvmm {
     ///
     /// # Panics
     /// If the tag is used by a request under way.
-    #[inline]
+    #[inline(always)]
     pub fn read_alone(
         &mut self,
         tag: Tag,
@@ -28,21 +29,30 @@ impl Nvmm {
         if !exists || !(home == self.config.controller || home.is_local()) || !self.is_quiet() {
             return None;
         }
-        let wanted = 1 << segment;
-        self.present.look(page, wanted, segments, &self.table, &self.layout).ok()?;
-        #[cfg(debug_assertions)]
-        self.check_present(page, wanted);
-        let (status, owner) = self.present.standing?;
-        if self.present.found == 0 || !status.may_read(owner == application.0) {
+        let (flash, (status, owner)) = match self.table.untouched(page) {
+            Some(full) => (full.place(page, segment), full.standing()),
+            None => self.look_for(page, segment)?,
+        };
+        if !status.may_read(owner == application.0) {
             return None;
         }
-        let flash = self.present.places[segment as usize % 16];
         let slot = &mut self.requests[tag.0 as usize];
         assert!(!slot.busy, "tag {} is under way", tag.0);
-        let request = Request::Read { address, segments: wanted };
-        *slot = Slot { request, application, segments: wanted, left: 1, failed: None, busy: true };
+        let segments = 1 << segment;
+        let request = Request::Read { address, segments };
+        *slot = Slot { request, application, segments, left: 1, failed: None, busy: true };
         self.stats.reads += 1;
         Some(self.read_page(tag, flash, segment))
+    }
+
+    /// Where `segment` of `page` lies in flash, and whose the page is, if it is there and the table knows.
+    fn look_for(&mut self, page: u32, segment: u32) -> Option<(u64, (PageStatus, u32))> {
+        self.present.look(page, 1 << segment, self.config.segments, &self.table, &self.layout).ok()?;
+        #[cfg(debug_assertions)]
+        self.check_present(page, 1 << segment);
+        let there = self.present.found != 0;
+        let standing = self.present.standing.filter(|_| there)?;
+        Some((self.present.places[segment as usize % 16], standing))
     }
 
     /// The operation `id` has ended: the request that is answered with it, if it was the last read of one, and none failed.
@@ -55,7 +65,7 @@ impl Nvmm {
             return None;
         }
         (slot.left, slot.busy) = (0, false);
-        self.operations.end(id);
+        self.operations.forget(id);
         self.blocks.get_mut(self.layout.block_of(flash)).readers -= 1;
         Some(Tag(tag))
     }

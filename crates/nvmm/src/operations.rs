@@ -33,6 +33,7 @@ pub(crate) struct Operations {
 }
 
 impl Operations {
+    #[inline]
     pub fn start(&mut self, kind: Kind) -> OpId {
         let id = self.free.pop().unwrap_or_else(|| {
             self.list.push(Kind::Free);
@@ -46,6 +47,7 @@ impl Operations {
     ///
     /// # Panics
     /// If it is not under way.
+    #[inline]
     pub fn get(&self, id: OpId) -> Kind {
         let kind = self.list.get(id.0 as usize).copied().unwrap_or(Kind::Free);
         assert_ne!(kind, Kind::Free, "operation {} is not under way", id.0);
@@ -54,9 +56,15 @@ impl Operations {
 
     pub fn end(&mut self, id: OpId) -> Kind {
         let kind = self.get(id);
+        self.forget(id);
+        kind
+    }
+
+    /// The operation `id`, which is under way, has ended.
+    #[inline]
+    pub fn forget(&mut self, id: OpId) {
         self.list[id.0 as usize] = Kind::Free;
         self.free.push(id.0);
-        kind
     }
 
     pub fn active(&self) -> usize {

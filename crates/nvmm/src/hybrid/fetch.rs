@@ -169,7 +169,7 @@ impl Hybrid {
     }
 
     /// A page has come from flash.
-    pub(super) fn fetched(&mut self, number: u32, out: &mut impl Outside) {
+    pub(super) fn came(&mut self, number: u32, out: &mut impl Outside) {
         assert_eq!(self.fetches[number as usize].state, State::FromFlash, "fetch {number} ends");
         self.arrived(number, out);
     }

@@ -135,15 +135,41 @@ impl Hybrid {
     ///
     /// # Panics
     /// If something ends that is not under way, or a line is not within the memory.
-    #[inline(always)]
     pub fn handle(&mut self, input: Input, out: &mut impl Outside) {
         match input {
-            Input::Line(request) => self.ask(request, out),
-            Input::Dram(purpose) => self.dram_done(purpose, out),
-            Input::Fetched(fetch) => self.fetched(fetch, out),
+            Input::Line(request) => return self.line(request, out),
+            Input::Dram(purpose) => return self.dram(purpose, out),
+            Input::Fetched(fetch) => return self.fetched(fetch, out),
             Input::Written(slot) => self.written(slot, out),
             Input::Clean => self.cleaning = Some(0),
         }
+        self.end_step(out);
+    }
+
+    /// As [`handle`](Self::handle) of [`Input::Line`].
+    #[inline(always)]
+    pub fn line(&mut self, request: LineRequest, out: &mut impl Outside) {
+        self.ask(request, out);
+        self.end_step(out);
+    }
+
+    /// As [`handle`](Self::handle) of [`Input::Dram`].
+    #[inline(always)]
+    pub fn dram(&mut self, purpose: Purpose, out: &mut impl Outside) {
+        self.dram_done(purpose, out);
+        self.end_step(out);
+    }
+
+    /// As [`handle`](Self::handle) of [`Input::Fetched`].
+    #[inline(always)]
+    pub fn fetched(&mut self, fetch: u32, out: &mut impl Outside) {
+        self.came(fetch, out);
+        self.end_step(out);
+    }
+
+    /// Who waits for what became free goes on.
+    #[inline(always)]
+    fn end_step(&mut self, out: &mut impl Outside) {
         if self.freed || self.freed_tags || self.cleaning.is_some() {
             self.go_on(out);
         }

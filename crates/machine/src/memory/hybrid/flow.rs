@@ -5,7 +5,7 @@
 
 use std::collections::VecDeque;
 
-use media::{Action, BlockAddr, Geometry, OpId, PageAddr, ProgramOp, Status, Tag};
+use media::{Action, BlockAddr, Geometry, OpId, PageAddr, ProgramOp, ReadOp, Status, Tag};
 use nand::{Store, UnitWrite};
 use nvmm::hybrid;
 use nvmm::{Answer, Application, Content, Input, Medium, Move, Reply, Request, Token};
@@ -106,6 +106,7 @@ impl HybridMemory {
     }
 
     /// An event has come.
+    #[inline(always)]
     pub(super) fn handle(&mut self, now: Time, event: Event) {
         match event {
             Event::Translated => {
@@ -127,12 +128,7 @@ impl HybridMemory {
     fn translated(&mut self, now: Time, tag: Tag, page: u64, write: bool) {
         let (address, segment) = self.place(page);
         if !write && let Some(op) = self.nvmm.read_alone(tag, SYSTEM, address, segment) {
-            let waited = !self.around.flow.operations.is_empty();
-            self.start_in_turn(now, Action::Read(op));
-            if waited {
-                self.dispatch(now);
-            }
-            return;
+            return self.read(now, op);
         }
         let segments = 1 << segment;
         let request = if write { Request::Write { address, segments } } else { Request::Read { address, segments } };
@@ -167,7 +163,8 @@ impl HybridMemory {
         if !self.around.flow.operations.is_empty() {
             self.dispatch(now);
         }
-        self.tell(now, hybrid::Input::Fetched(tag.0));
+        self.around.now = now;
+        self.hybrid.fetched(tag.0, &mut self.around);
     }
 
     fn tell_table(&mut self, now: Time, page: PageAddr, done: nand::Done) {
@@ -307,6 +304,27 @@ impl HybridMemory {
         }
     }
 
+    /// A read goes to its die, or behind what waits.
+    #[inline(always)]
+    fn read(&mut self, now: Time, op: ReadOp) {
+        let waits = !self.around.flow.operations.is_empty();
+        if !waits && self.has_room(op.page.die) {
+            return self.nand.submit_read(now, op, &mut View(&mut self.queue));
+        }
+        self.around.flow.operations.push_back(Action::Read(op));
+        if waits {
+            self.dispatch(now);
+        }
+    }
+
+    /// Whether an operation may wait for `die`, or begin.
+    #[inline]
+    fn has_room(&mut self, die: u16) -> bool {
+        let has_room = self.nand.die_load(die) <= self.config.die_queue;
+        self.around.flow.stats.blocked += u64::from(!has_room);
+        has_room
+    }
+
     /// An operation goes to its die, or behind those that wait.
     #[inline]
     fn start_in_turn(&mut self, now: Time, action: Action) {
@@ -332,8 +350,7 @@ impl HybridMemory {
             Action::Erase(op) => op.block.die,
             other => unreachable!("{other:?} is no operation"),
         };
-        if self.nand.die_load(die) > self.config.die_queue {
-            self.around.flow.stats.blocked += 1;
+        if !self.has_room(die) {
             return false;
         }
         match action {

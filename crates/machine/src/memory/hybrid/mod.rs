@@ -173,7 +173,8 @@ impl HybridMemory {
         if let Some(contents) = &mut self.around.contents {
             contents.ask(request);
         }
-        self.tell(now, Input::Line(request));
+        self.around.now = now;
+        self.hybrid.line(request, &mut self.around);
     }
 
     /// See [`super::MainMemory::next_event`].
@@ -253,15 +254,14 @@ impl HybridMemory {
     #[inline(always)]
     fn advance_dram(&mut self, now: Time) {
         self.around.modules.memory.advance_done(now, &mut self.dram_done);
-        for at in 0..self.dram_done.len() {
-            self.tell(now, Input::Dram(purpose_of(self.dram_done[at].id)));
+        self.around.now = now;
+        for completion in self.dram_done.drain(..) {
+            self.hybrid.dram(purpose_of(completion.id), &mut self.around);
         }
-        self.dram_done.clear();
         self.around.dram_asked = true;
     }
 
     /// Tells the hybrid controller, which says what it wants done.
-    #[inline(always)]
     fn tell(&mut self, now: Time, input: Input) {
         self.around.now = now;
         self.hybrid.handle(input, &mut self.around);
