@@ -1,6 +1,8 @@
 //! Which page is in which frame: sets of ways in order of use. What it says is what the tags in DRAM say; when the
 //! controller may know it is another matter ([`super::tags`]).
 
+use sim::Dense;
+
 /// An entry is one word: the page's number plus one (0: nothing was ever here), above it the way, then the number of the
 /// fetch that fills it, then the flags. The ways of a set stand in order of use, the last used first; what was never used
 /// stands behind all others, and its way is its place.
@@ -19,6 +21,12 @@ const PREFETCHED: u64 = 1 << 62;
 pub(super) const WAYS: u32 = 1 << WAY_BITS;
 pub(super) const FETCHES: u32 = 1 << FETCH_BITS;
 pub(super) const PAGES: u64 = PAGE - 1;
+
+/// Whether an entry is that of `page`.
+#[inline(always)]
+fn is_of(entry: Entry, page: u64) -> bool {
+    (entry ^ (page + 1)) << (Entry::BITS - PAGE_BITS) == 0
+}
 
 /// What is found of a page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -53,7 +61,7 @@ pub(super) struct Touched {
 }
 
 pub(super) struct Directory {
-    entries: Vec<Entry>,
+    entries: Dense<Entry>,
     ways: usize,
     mask: u64,
 }
@@ -61,7 +69,10 @@ pub(super) struct Directory {
 impl Directory {
     pub fn new(sets: u32, ways: u32) -> Directory {
         assert!(sets.is_power_of_two() && (1..=WAYS).contains(&ways), "{sets} sets of {ways} ways");
-        Directory { entries: vec![0; sets as usize * ways as usize], ways: ways as usize, mask: u64::from(sets - 1) }
+        let ways = ways as usize;
+        // SAFETY: sets are a power of two, and the number of a set is what of a page's the mask leaves; all ways of it are here.
+        let entries = unsafe { Dense::new(vec![0; sets as usize * ways]) };
+        Directory { entries, ways, mask: u64::from(sets - 1) }
     }
 
     /// The set that `page` belongs to.
@@ -72,29 +83,24 @@ impl Directory {
 
     #[inline]
     fn set(&self, page: u64) -> &[Entry] {
-        &self.entries[(page & self.mask) as usize * self.ways..][..self.ways]
+        self.entries.part((page & self.mask) as usize * self.ways, self.ways)
     }
 
     #[inline]
     fn set_mut(&mut self, page: u64) -> &mut [Entry] {
-        &mut self.entries[(page & self.mask) as usize * self.ways..][..self.ways]
+        self.entries.part_mut((page & self.mask) as usize * self.ways, self.ways)
     }
 
     /// Looks for `page`. Changes nothing.
     #[inline]
     pub fn find(&self, page: u64) -> Found {
-        for (at, entry) in self.set(page).iter().enumerate() {
-            if entry & PAGE == page + 1 {
-                return match entry & FILLING {
-                    0 => Found::Here(at),
-                    _ => Found::Coming((entry >> FETCH) as u32 & (FETCHES - 1)),
-                };
-            }
-            if *entry == 0 {
-                break;
-            }
+        let set = self.set(page);
+        let Some(at) = set.iter().position(|entry| is_of(*entry, page) || *entry == 0) else { return Found::Absent };
+        match set[at] {
+            0 => Found::Absent,
+            entry if entry & FILLING == 0 => Found::Here(at),
+            entry => Found::Coming((entry >> FETCH) as u32 & (FETCHES - 1)),
         }
-        Found::Absent
     }
 
     #[inline]
@@ -122,7 +128,7 @@ impl Directory {
     }
 
     fn position(&self, page: u64) -> usize {
-        let at = self.set(page).iter().position(|entry| entry & PAGE == page + 1);
+        let at = self.set(page).iter().position(|entry| is_of(*entry, page));
         at.unwrap_or_else(|| panic!("page {page} is not in its set"))
     }
 
@@ -130,9 +136,8 @@ impl Directory {
     /// it held. `None` if all of the set are on their way. With `keeps`, a planted bug, the tag of what it held stays, and
     /// another is lost.
     pub fn insert(&mut self, page: u64, fetch: u32, prefetched: bool, keeps: bool) -> Option<(u64, Option<Victim>)> {
-        let ways = self.ways;
         let set = self.set_mut(page);
-        let at = (0..ways).rev().find(|at| set[*at] & FILLING == 0)?;
+        let at = set.iter().rposition(|entry| entry & FILLING == 0)?;
         // What was never used stands behind: the first of those has its own place as its way.
         let at = if set[at] == 0 { set.iter().position(|entry| *entry == 0).unwrap_or(at) } else { at };
         let old = set[at];
@@ -164,10 +169,10 @@ impl Directory {
     pub fn clean_cold(&mut self, page: u64, cold: u32) -> Option<(u64, u64)> {
         let ways = self.ways;
         let set = self.set_mut(page);
-        let cold = ways.saturating_sub(cold as usize)..ways;
-        let at = cold.rev().find(|at| set[*at] & (DIRTY | FILLING) == DIRTY)?;
-        set[at] &= !DIRTY;
-        let entry = set[at];
+        let from = ways.saturating_sub(cold as usize);
+        let entry = set[from..].iter_mut().rfind(|entry| **entry & (DIRTY | FILLING) == DIRTY)?;
+        *entry &= !DIRTY;
+        let entry = *entry;
         Some(((entry & PAGE) - 1, self.frame(page, entry)))
     }
 

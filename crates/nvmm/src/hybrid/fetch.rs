@@ -136,7 +136,7 @@ impl Hybrid {
     }
 
     /// A request joins a fetch.
-    #[inline]
+    #[inline(always)]
     fn wait_for(&mut self, line: Line, number: u32, out: &mut impl Outside) {
         let merges = line.kind == Asked::Fill && self.planted(Plant::MergedEarly);
         let fetch = &mut self.fetches[number as usize];
@@ -191,7 +191,7 @@ impl Hybrid {
     pub(super) fn store(&mut self, number: u32, out: &mut impl Outside) {
         let fetch = &mut self.fetches[number as usize];
         fetch.state = State::Storing;
-        let address = fetch.frame << self.config.page_shift();
+        let address = fetch.frame << self.page_shift;
         out.dram(DramRequest {
             purpose: Purpose::Store(number),
             port: PAGES,
@@ -202,6 +202,7 @@ impl Hybrid {
     }
 
     /// A page is in its frame.
+    #[inline(never)]
     pub(super) fn stored(&mut self, number: u32, out: &mut impl Outside) {
         let Fetch { page, frame, dirty, mut late, prefetch, state, .. } = self.fetches[number as usize];
         assert_eq!(state, State::Storing, "the page of fetch {number} is stored");
@@ -224,7 +225,7 @@ impl Hybrid {
         if prefetch {
             self.prefetcher.ended();
         }
-        self.fetches[number as usize] = Fetch::IDLE;
+        self.fetches[number as usize].state = State::Idle;
         self.free_fetches.push(number);
         self.freed = self.is_awaited();
     }
