@@ -31,8 +31,8 @@ fn is_of(entry: Entry, page: u64) -> bool {
 /// What is found of a page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Found {
-    /// It is not there.
-    Absent,
+    /// It is not there: so many ways of its set were ever used.
+    Absent(usize),
     /// It is at this place of its set's order.
     Here(usize),
     /// It is on its way, by this fetch.
@@ -95,9 +95,10 @@ impl Directory {
     #[inline]
     pub fn find(&self, page: u64) -> Found {
         let set = self.set(page);
-        let Some(at) = set.iter().position(|entry| is_of(*entry, page) || *entry == 0) else { return Found::Absent };
+        let at = set.iter().position(|entry| is_of(*entry, page) || *entry == 0);
+        let Some(at) = at else { return Found::Absent(set.len()) };
         match set[at] {
-            0 => Found::Absent,
+            0 => Found::Absent(at),
             entry if entry & FILLING == 0 => Found::Here(at),
             entry => Found::Coming((entry >> FETCH) as u32 & (FETCHES - 1)),
         }
@@ -132,14 +133,21 @@ impl Directory {
         at.unwrap_or_else(|| panic!("page {page} is not in its set"))
     }
 
-    /// Makes room for `page` in the frame of the page that was used longest ago, and is not on its way: the frame, and what
-    /// it held. `None` if all of the set are on their way. With `keeps`, a planted bug, the tag of what it held stays, and
-    /// another is lost.
-    pub fn insert(&mut self, page: u64, fetch: u32, prefetched: bool, keeps: bool) -> Option<(u64, Option<Victim>)> {
+    /// Makes room for `page`, of whose set so many ways are `used`: in a frame that never was, or in that of the page that was
+    /// used longest ago, and is not on its way. The frame, and what it held. `None` if all of the set are on their way. With
+    /// `keeps`, a planted bug, the tag of what it held stays, and another is lost.
+    #[inline(always)]
+    pub fn insert(
+        &mut self,
+        page: u64,
+        used: usize,
+        fetch: u32,
+        prefetched: bool,
+        keeps: bool,
+    ) -> Option<(u64, Option<Victim>)> {
         let set = self.set_mut(page);
-        let at = set.iter().rposition(|entry| entry & FILLING == 0)?;
         // What was never used stands behind: the first of those has its own place as its way.
-        let at = if set[at] == 0 { set.iter().position(|entry| *entry == 0).unwrap_or(at) } else { at };
+        let at = if used < set.len() { used } else { set.iter().rposition(|entry| entry & FILLING == 0)? };
         let old = set[at];
         let way = if old == 0 { at as u64 } else { old >> PAGE_BITS & (u64::from(WAYS) - 1) };
         let flags = FILLING | if prefetched { PREFETCHED } else { 0 };
@@ -256,9 +264,9 @@ mod tests {
                         assert_eq!(frames.get(&touched.frame), Some(&page), "step {step}");
                         assert_eq!(obvious.access(page, write), Some((true, None)), "step {step}");
                     }
-                    Found::Absent => {
+                    Found::Absent(used) => {
                         let mut before = obvious.access(page, false);
-                        let got = directory.insert(page, 7, false, false);
+                        let got = directory.insert(page, used, 7, false, false);
                         if let Some((frame, victim)) = got {
                             assert_eq!(frames.insert(frame, page), victim.map(|v| v.page), "step {step}");
                             coming.push((page, write));
@@ -276,7 +284,7 @@ mod tests {
     fn the_coldest_changed_page_is_cleaned_once() {
         let mut directory = Directory::new(1, 4);
         for page in 0..4 {
-            directory.insert(page, 0, false, false).expect("room");
+            directory.insert(page, page as usize, 0, false, false).expect("room");
             directory.filled(page, page < 2);
         }
         // In order of use: 3, 2, 1, 0.
@@ -284,7 +292,7 @@ mod tests {
         assert_eq!(directory.clean_cold(0, 1), None);
         assert_eq!(directory.clean_cold(0, 4), Some((1, 1)));
         assert_eq!(directory.clean_cold(0, 4), None);
-        let (_, victim) = directory.insert(9, 0, false, false).expect("room");
+        let (_, victim) = directory.insert(9, 4, 0, false, false).expect("room");
         assert_eq!(victim, Some(Victim { page: 0, dirty: false, unused: false }));
     }
 }

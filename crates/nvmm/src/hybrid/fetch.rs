@@ -51,16 +51,23 @@ impl Fetch {
 }
 
 impl Hybrid {
-    /// The page of a line is neither there nor on its way: it is fetched, if a fetch and a frame are free.
+    /// As [`miss`](Self::miss), where it is not the usual case.
     #[inline(never)]
-    pub(super) fn miss(&mut self, line: Line, out: &mut impl Outside) {
+    pub(super) fn miss_apart(&mut self, line: Line, used: usize, out: &mut impl Outside) {
+        self.miss(line, used, out);
+    }
+
+    /// The page of a line is neither there nor on its way: it is fetched, if a fetch and a frame are free. Of its set so many
+    /// ways are `used`.
+    #[inline(always)]
+    pub(super) fn miss(&mut self, line: Line, used: usize, out: &mut impl Outside) {
         let page = self.page_of(line);
         let prefetch = line.kind == Asked::Prefetch;
         let free = !prefetch || self.stalled.is_empty();
         let number = self.free_fetches.last().copied().filter(|_| free && !self.free_write_backs.is_empty());
         let inserted = number.and_then(|number| {
             let keeps = self.planted(Plant::TagKept);
-            self.directory.insert(page, number, prefetch, keeps)
+            self.directory.insert(page, used, number, prefetch, keeps)
         });
         let (Some(number), Some((frame, victim))) = (number, inserted) else {
             return self.stall(line);
@@ -97,6 +104,7 @@ impl Hybrid {
         }
     }
 
+    #[inline(always)]
     fn begin_fetch(&mut self, number: u32, page: u64, out: &mut impl Outside) {
         match self.find_write_back(page) {
             Some(slot) => {
@@ -175,6 +183,7 @@ impl Hybrid {
     }
 
     /// The page is in the fetch's buffer: first whoever waits is answered, then it is stored.
+    #[inline(never)]
     fn arrived(&mut self, number: u32, out: &mut impl Outside) {
         let mut list = std::mem::replace(&mut self.fetches[number as usize].list, List::EMPTY);
         while let Some(line) = self.waiting.take_first(&mut list) {

@@ -82,8 +82,10 @@ impl Hybrid {
         let (set, mut list) = self.tag_reads[read as usize];
         self.tags.end(set);
         while let Some(line) = self.waiting.take_first(&mut list) {
-            let found = self.directory.find(self.page_of(line));
-            self.with_tags(line, found, out);
+            match self.directory.find(self.page_of(line)) {
+                Found::Absent(used) => self.miss(line, used, out),
+                found => self.with_tags(line, found, out),
+            }
         }
         self.free_tag_reads.push(read);
         self.freed_tags = !self.tagless.is_empty() || self.prefetcher.has_more();
@@ -102,7 +104,7 @@ impl Hybrid {
         match found {
             Found::Here(at) => self.hit(line, at, out),
             Found::Coming(fetch) => self.merge(line, fetch, out),
-            Found::Absent => self.miss(line, out),
+            Found::Absent(used) => self.miss_apart(line, used, out),
         }
     }
 

@@ -127,10 +127,8 @@ impl Hybrid {
         assert!(self.is_idle(), "pages written before time begins");
         let kept = pages.end.saturating_sub(self.config.frames()).max(pages.start);
         for page in kept..pages.end {
-            if self.directory.find(page) != Found::Absent {
-                continue;
-            }
-            self.directory.insert(page, 0, false, false).expect("nothing is on its way");
+            let Found::Absent(used) = self.directory.find(page) else { continue };
+            self.directory.insert(page, used, 0, false, false).expect("nothing is on its way");
             self.directory.filled(page, true);
             if kept > pages.start {
                 self.directory.clean_cold(page, self.config.cold);

@@ -99,10 +99,11 @@ impl Flow {
 }
 
 impl HybridMemory {
-    /// Begins the next translation. If nothing else comes before its end, which is not after [`run`](Self::run) ends, it ends at once.
+    /// Begins the next translation, which [may](Flow::is_ready) begin. If nothing else comes before its end, and that is not after
+    /// [`run`](Self::run) ends, it ends at once.
     #[inline(never)]
     pub(super) fn translate(&mut self, mut now: Time, until: Time, stops: bool) {
-        while self.around.flow.is_ready() {
+        loop {
             let end = now + self.config.translation;
             self.around.flow.is_translating = true;
             let alone = end < self.arrivals.first_at().min(self.dram_at) && end <= self.last(until, stops);
@@ -113,6 +114,9 @@ impl HybridMemory {
             self.translated(now);
             // What the table answers at once may go to DRAM.
             self.ask_dram();
+            if !self.around.flow.is_ready() {
+                return;
+            }
         }
     }
 
