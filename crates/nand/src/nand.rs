@@ -250,7 +250,9 @@ impl Nand {
         }
         d.queues[queue].push_back(&mut self.ops, id.0);
         // A busy die goes on when what it does ends; reads that go first may cut that short.
-        if self.tables.overlaps || d.load == 1 || d.is_at_rest() {
+        let load = d.load;
+        let d = &self.dies[die];
+        if load == 1 || d.is_at_rest() || self.tables.overlaps && !self.is_taken(d) {
             self.go_on(now, die, id.0, s);
         } else if queue != REST {
             self.consider_suspension(now, die, s);

@@ -64,7 +64,7 @@ impl Nand {
 
     /// True if the array of a die is at something beside which nothing is started.
     #[inline(always)]
-    fn is_taken(&self, d: &Die) -> bool {
+    pub(crate) fn is_taken(&self, d: &Die) -> bool {
         d.phase != Phase::Idle && !self.tables.cache_program
     }
 

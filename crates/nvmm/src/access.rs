@@ -77,9 +77,11 @@ impl Nvmm {
     /// The read of flash page `flash`, which is `segment` of what read `tag` wants.
     #[inline(always)]
     pub(crate) fn read_page(&mut self, tag: Tag, flash: u64, segment: u32) -> ReadOp {
-        self.blocks.get_mut(self.layout.block_of(flash)).readers += 1;
+        let block = self.layout.block_of(flash);
+        self.blocks.get_mut(block).readers += 1;
         let id = self.operations.start(Kind::Read { tag: tag.0, flash, segment: segment as u8 });
-        ReadOp { id, page: self.layout.page(flash), bytes: self.config.geometry.page_bytes, class: Class::Host }
+        let page = self.layout.page_in(block, flash);
+        ReadOp { id, page, bytes: self.config.geometry.page_bytes, class: Class::Host }
     }
 
     /// That the versions of `page`, one by one, say what was found of it.

@@ -10,9 +10,9 @@ use crate::status::Status as PageStatus;
 use crate::{Nvmm, Slot};
 
 impl Nvmm {
-    /// Reads `segment` of the page at `address`, if it lies in flash and nothing has to be waited for: by this read. Its end
-    /// is for [`read_ended`](Self::read_ended), or for [`handle`](Self::handle). Otherwise nothing is done, and the same is to be asked of
-    /// [`handle`](Self::handle).
+    /// Reads `segment` of the page at `address`, if it lies in flash and nothing has to be waited for: by the read that is
+    /// returned, whose end is for [`read_ended`](Self::read_ended) or [`handle`](Self::handle). Otherwise nothing is done, and
+    /// the same is to be asked of [`handle`](Self::handle).
     ///
     /// # Panics
     /// If the tag is used by a request under way.

@@ -63,7 +63,12 @@ impl Layout {
 
     #[inline]
     pub fn page(&self, flash_page: u64) -> PageAddr {
-        let block = self.block_of(flash_page);
+        self.page_in(self.block_of(flash_page), flash_page)
+    }
+
+    /// The same, of a flash page that is in `block`.
+    #[inline]
+    pub fn page_in(&self, block: u32, flash_page: u64) -> PageAddr {
         let BlockAddr { die, planes, block: number } = self.block(block);
         PageAddr { die, planes, block: number, page: (flash_page - self.flash_page(block, 0)) as u32 }
     }

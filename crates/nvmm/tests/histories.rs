@@ -91,11 +91,12 @@ fn history(seed: u64, plant: Plant) -> World {
 /// What the histories are for comes up in them.
 #[test]
 fn histories_reach_what_they_are_to_test() {
-    let (mut done, mut refusals, mut failures, mut taken_back) = ([0; 5], [0; 3], 0, 0);
+    let (mut done, mut refusals, mut failures, mut taken_back, mut alone) = ([0; 5], [0; 3], 0, 0, [0; 2]);
     for seed in 0..600 {
         let world = history(seed, Plant::Nothing);
         done.iter_mut().zip(world.done).for_each(|(sum, n)| *sum += n);
         refusals.iter_mut().zip(world.refusals).for_each(|(sum, n)| *sum += n);
+        alone.iter_mut().zip(world.alone).for_each(|(sum, n)| *sum += n);
         failures += world.flash.failures;
         taken_back += world.last_open.map_or(0, |open| open.taken_back);
     }
@@ -111,6 +112,8 @@ fn histories_reach_what_they_are_to_test() {
         ("refusals for want of version entries", no_versions, 500),
         ("failed programs", failures, 10),
         ("pages taken back on opening", taken_back, 100),
+        ("segments read alone", alone[0], 500),
+        ("reads that ended alone", alone[1], 1000),
     ];
     for (what, found, least) in counts {
         assert!(found >= least, "{found} {what}, expected at least {least}: {counts:?}");

@@ -51,12 +51,6 @@ pub struct Config {
 }
 
 impl Config {
-    /// A power of two of bytes: log2 of it.
-    #[inline]
-    pub(super) fn page_shift(&self) -> u32 {
-        self.page_bytes.trailing_zeros()
-    }
-
     /// Pages that it holds.
     pub fn frames(&self) -> u64 {
         u64::from(self.sets) * u64::from(self.ways)
@@ -70,11 +64,6 @@ impl Config {
     /// Bytes of DRAM that it takes: frames, and behind them the tags.
     pub fn dram_bytes(&self) -> u64 {
         self.frames() * u64::from(self.page_bytes) + u64::from(self.sets) * self.tag_bytes()
-    }
-
-    /// Address of a set's tags.
-    pub(super) fn tag_address(&self, set: u32) -> u64 {
-        self.frames() * u64::from(self.page_bytes) + u64::from(set) * self.tag_bytes()
     }
 
     /// Pages on their way from frames to flash at most: what every fetch has made leave, and what is in buffers.

@@ -1,6 +1,8 @@
 //! Which page is in which frame: sets of ways in order of use. What it says is what the tags in DRAM say; when the
 //! controller may know it is another matter ([`super::tags`]).
 
+use sim::Dense;
+
 /// An entry is one word: the page's number plus one (0: nothing was ever here), above it the way, then the number of the
 /// fetch that fills it, then the flags. The ways of a set stand in order of use, the last used first; what was never used
 /// stands behind all others, and its way is its place.
@@ -20,11 +22,17 @@ pub(super) const WAYS: u32 = 1 << WAY_BITS;
 pub(super) const FETCHES: u32 = 1 << FETCH_BITS;
 pub(super) const PAGES: u64 = PAGE - 1;
 
+/// Whether an entry is that of `page`.
+#[inline(always)]
+fn is_of(entry: Entry, page: u64) -> bool {
+    (entry ^ (page + 1)) << (Entry::BITS - PAGE_BITS) == 0
+}
+
 /// What is found of a page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Found {
-    /// It is not there.
-    Absent,
+    /// It is not there: so many ways of its set were ever used.
+    Absent(usize),
     /// It is at this place of its set's order.
     Here(usize),
     /// It is on its way, by this fetch.
@@ -53,7 +61,7 @@ pub(super) struct Touched {
 }
 
 pub(super) struct Directory {
-    entries: Vec<Entry>,
+    entries: Dense<Entry>,
     ways: usize,
     mask: u64,
 }
@@ -61,7 +69,10 @@ pub(super) struct Directory {
 impl Directory {
     pub fn new(sets: u32, ways: u32) -> Directory {
         assert!(sets.is_power_of_two() && (1..=WAYS).contains(&ways), "{sets} sets of {ways} ways");
-        Directory { entries: vec![0; sets as usize * ways as usize], ways: ways as usize, mask: u64::from(sets - 1) }
+        let ways = ways as usize;
+        // SAFETY: sets are a power of two, and the number of a set is what of a page's the mask leaves; all ways of it are here.
+        let entries = unsafe { Dense::new(vec![0; sets as usize * ways]) };
+        Directory { entries, ways, mask: u64::from(sets - 1) }
     }
 
     /// The set that `page` belongs to.
@@ -72,29 +83,25 @@ impl Directory {
 
     #[inline]
     fn set(&self, page: u64) -> &[Entry] {
-        &self.entries[(page & self.mask) as usize * self.ways..][..self.ways]
+        self.entries.part((page & self.mask) as usize * self.ways, self.ways)
     }
 
     #[inline]
     fn set_mut(&mut self, page: u64) -> &mut [Entry] {
-        &mut self.entries[(page & self.mask) as usize * self.ways..][..self.ways]
+        self.entries.part_mut((page & self.mask) as usize * self.ways, self.ways)
     }
 
     /// Looks for `page`. Changes nothing.
     #[inline]
     pub fn find(&self, page: u64) -> Found {
-        for (at, entry) in self.set(page).iter().enumerate() {
-            if entry & PAGE == page + 1 {
-                return match entry & FILLING {
-                    0 => Found::Here(at),
-                    _ => Found::Coming((entry >> FETCH) as u32 & (FETCHES - 1)),
-                };
-            }
-            if *entry == 0 {
-                break;
-            }
+        let set = self.set(page);
+        let at = set.iter().position(|entry| is_of(*entry, page) || *entry == 0);
+        let Some(at) = at else { return Found::Absent(set.len()) };
+        match set[at] {
+            0 => Found::Absent(at),
+            entry if entry & FILLING == 0 => Found::Here(at),
+            entry => Found::Coming((entry >> FETCH) as u32 & (FETCHES - 1)),
         }
-        Found::Absent
     }
 
     #[inline]
@@ -122,19 +129,25 @@ impl Directory {
     }
 
     fn position(&self, page: u64) -> usize {
-        let at = self.set(page).iter().position(|entry| entry & PAGE == page + 1);
+        let at = self.set(page).iter().position(|entry| is_of(*entry, page));
         at.unwrap_or_else(|| panic!("page {page} is not in its set"))
     }
 
-    /// Makes room for `page` in the frame of the page that was used longest ago, and is not on its way: the frame, and what
-    /// it held. `None` if all of the set are on their way. With `keeps`, a planted bug, the tag of what it held stays, and
-    /// another is lost.
-    pub fn insert(&mut self, page: u64, fetch: u32, prefetched: bool, keeps: bool) -> Option<(u64, Option<Victim>)> {
-        let ways = self.ways;
+    /// Makes room for `page`, of whose set so many ways are `used`: in a frame that never was, or in that of the page that was
+    /// used longest ago, and is not on its way. The frame, and what it held. `None` if all of the set are on their way. With
+    /// `keeps`, a planted bug, the tag of what it held stays, and another is lost.
+    #[inline(always)]
+    pub fn insert(
+        &mut self,
+        page: u64,
+        used: usize,
+        fetch: u32,
+        prefetched: bool,
+        keeps: bool,
+    ) -> Option<(u64, Option<Victim>)> {
         let set = self.set_mut(page);
-        let at = (0..ways).rev().find(|at| set[*at] & FILLING == 0)?;
         // What was never used stands behind: the first of those has its own place as its way.
-        let at = if set[at] == 0 { set.iter().position(|entry| *entry == 0).unwrap_or(at) } else { at };
+        let at = if used < set.len() { used } else { set.iter().rposition(|entry| entry & FILLING == 0)? };
         let old = set[at];
         let way = if old == 0 { at as u64 } else { old >> PAGE_BITS & (u64::from(WAYS) - 1) };
         let flags = FILLING | if prefetched { PREFETCHED } else { 0 };
@@ -164,10 +177,10 @@ impl Directory {
     pub fn clean_cold(&mut self, page: u64, cold: u32) -> Option<(u64, u64)> {
         let ways = self.ways;
         let set = self.set_mut(page);
-        let cold = ways.saturating_sub(cold as usize)..ways;
-        let at = cold.rev().find(|at| set[*at] & (DIRTY | FILLING) == DIRTY)?;
-        set[at] &= !DIRTY;
-        let entry = set[at];
+        let from = ways.saturating_sub(cold as usize);
+        let entry = set[from..].iter_mut().rfind(|entry| **entry & (DIRTY | FILLING) == DIRTY)?;
+        *entry &= !DIRTY;
+        let entry = *entry;
         Some(((entry & PAGE) - 1, self.frame(page, entry)))
     }
 
@@ -251,9 +264,9 @@ mod tests {
                         assert_eq!(frames.get(&touched.frame), Some(&page), "step {step}");
                         assert_eq!(obvious.access(page, write), Some((true, None)), "step {step}");
                     }
-                    Found::Absent => {
+                    Found::Absent(used) => {
                         let mut before = obvious.access(page, false);
-                        let got = directory.insert(page, 7, false, false);
+                        let got = directory.insert(page, used, 7, false, false);
                         if let Some((frame, victim)) = got {
                             assert_eq!(frames.insert(frame, page), victim.map(|v| v.page), "step {step}");
                             coming.push((page, write));
@@ -271,7 +284,7 @@ mod tests {
     fn the_coldest_changed_page_is_cleaned_once() {
         let mut directory = Directory::new(1, 4);
         for page in 0..4 {
-            directory.insert(page, 0, false, false).expect("room");
+            directory.insert(page, page as usize, 0, false, false).expect("room");
             directory.filled(page, page < 2);
         }
         // In order of use: 3, 2, 1, 0.
@@ -279,7 +292,7 @@ mod tests {
         assert_eq!(directory.clean_cold(0, 1), None);
         assert_eq!(directory.clean_cold(0, 4), Some((1, 1)));
         assert_eq!(directory.clean_cold(0, 4), None);
-        let (_, victim) = directory.insert(9, 0, false, false).expect("room");
+        let (_, victim) = directory.insert(9, 4, 0, false, false).expect("room");
         assert_eq!(victim, Some(Victim { page: 0, dirty: false, unused: false }));
     }
 }

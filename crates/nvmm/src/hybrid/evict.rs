@@ -56,13 +56,14 @@ impl Hybrid {
             purpose: Purpose::ReadOut(slot),
             port: PAGES,
             write: false,
-            address: frame << self.config.page_shift(),
+            address: frame << self.page_shift,
             bytes: self.config.page_bytes,
         });
         self.note(Move::FrameToBuffer { frame, slot }, out);
     }
 
     /// A page is in its write-back's buffer: it goes to flash, its frame can be filled, and who wants it has it.
+    #[inline(never)]
     pub(super) fn was_read_out(&mut self, slot: u32, out: &mut impl Outside) {
         let write_back = &mut self.write_backs[slot as usize];
         assert_eq!(write_back.phase, Phase::ReadingOut, "write-back {slot} is read out");

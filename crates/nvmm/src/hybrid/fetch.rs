@@ -51,16 +51,23 @@ impl Fetch {
 }
 
 impl Hybrid {
-    /// The page of a line is neither there nor on its way: it is fetched, if a fetch and a frame are free.
+    /// As [`miss`](Self::miss), where it is not the usual case.
     #[inline(never)]
-    pub(super) fn miss(&mut self, line: Line, out: &mut impl Outside) {
+    pub(super) fn miss_apart(&mut self, line: Line, used: usize, out: &mut impl Outside) {
+        self.miss(line, used, out);
+    }
+
+    /// The page of a line is neither there nor on its way: it is fetched, if a fetch and a frame are free. Of its set so many
+    /// ways are `used`.
+    #[inline(always)]
+    pub(super) fn miss(&mut self, line: Line, used: usize, out: &mut impl Outside) {
         let page = self.page_of(line);
         let prefetch = line.kind == Asked::Prefetch;
         let free = !prefetch || self.stalled.is_empty();
         let number = self.free_fetches.last().copied().filter(|_| free && !self.free_write_backs.is_empty());
         let inserted = number.and_then(|number| {
             let keeps = self.planted(Plant::TagKept);
-            self.directory.insert(page, number, prefetch, keeps)
+            self.directory.insert(page, used, number, prefetch, keeps)
         });
         let (Some(number), Some((frame, victim))) = (number, inserted) else {
             return self.stall(line);
@@ -97,6 +104,7 @@ impl Hybrid {
         }
     }
 
+    #[inline(always)]
     fn begin_fetch(&mut self, number: u32, page: u64, out: &mut impl Outside) {
         match self.find_write_back(page) {
             Some(slot) => {
@@ -136,7 +144,7 @@ impl Hybrid {
     }
 
     /// A request joins a fetch.
-    #[inline]
+    #[inline(always)]
     fn wait_for(&mut self, line: Line, number: u32, out: &mut impl Outside) {
         let merges = line.kind == Asked::Fill && self.planted(Plant::MergedEarly);
         let fetch = &mut self.fetches[number as usize];
@@ -175,6 +183,7 @@ impl Hybrid {
     }
 
     /// The page is in the fetch's buffer: first whoever waits is answered, then it is stored.
+    #[inline(never)]
     fn arrived(&mut self, number: u32, out: &mut impl Outside) {
         let mut list = std::mem::replace(&mut self.fetches[number as usize].list, List::EMPTY);
         while let Some(line) = self.waiting.take_first(&mut list) {
@@ -191,7 +200,7 @@ impl Hybrid {
     pub(super) fn store(&mut self, number: u32, out: &mut impl Outside) {
         let fetch = &mut self.fetches[number as usize];
         fetch.state = State::Storing;
-        let address = fetch.frame << self.config.page_shift();
+        let address = fetch.frame << self.page_shift;
         out.dram(DramRequest {
             purpose: Purpose::Store(number),
             port: PAGES,
@@ -202,6 +211,7 @@ impl Hybrid {
     }
 
     /// A page is in its frame.
+    #[inline(never)]
     pub(super) fn stored(&mut self, number: u32, out: &mut impl Outside) {
         let Fetch { page, frame, dirty, mut late, prefetch, state, .. } = self.fetches[number as usize];
         assert_eq!(state, State::Storing, "the page of fetch {number} is stored");
@@ -224,7 +234,7 @@ impl Hybrid {
         if prefetch {
             self.prefetcher.ended();
         }
-        self.fetches[number as usize] = Fetch::IDLE;
+        self.fetches[number as usize].state = State::Idle;
         self.free_fetches.push(number);
         self.freed = self.is_awaited();
     }

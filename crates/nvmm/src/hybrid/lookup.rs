@@ -54,9 +54,15 @@ impl Hybrid {
             purpose: Purpose::Tags(read),
             port: TAGS,
             write: false,
-            address: self.config.tag_address(set),
-            bytes: self.config.tag_bytes() as u32,
+            address: self.tag_address(set),
+            bytes: self.tag_bytes,
         });
+    }
+
+    /// Address of a set's tags.
+    #[inline]
+    fn tag_address(&self, set: u32) -> u64 {
+        self.tags_at + u64::from(set) * u64::from(self.tag_bytes)
     }
 
     fn write_tags(&mut self, set: u32, out: &mut impl Outside) {
@@ -65,19 +71,21 @@ impl Hybrid {
             purpose: Purpose::TagsBack,
             port: TAGS,
             write: true,
-            address: self.config.tag_address(set),
-            bytes: self.config.tag_bytes() as u32,
+            address: self.tag_address(set),
+            bytes: self.tag_bytes,
         });
     }
 
     /// A set's tags are there: who waited for them goes on, in order.
-    #[inline]
+    #[inline(never)]
     pub(super) fn tags_read(&mut self, read: u32, out: &mut impl Outside) {
         let (set, mut list) = self.tag_reads[read as usize];
         self.tags.end(set);
         while let Some(line) = self.waiting.take_first(&mut list) {
-            let found = self.directory.find(self.page_of(line));
-            self.with_tags(line, found, out);
+            match self.directory.find(self.page_of(line)) {
+                Found::Absent(used) => self.miss(line, used, out),
+                found => self.with_tags(line, found, out),
+            }
         }
         self.free_tag_reads.push(read);
         self.freed_tags = !self.tagless.is_empty() || self.prefetcher.has_more();
@@ -96,7 +104,7 @@ impl Hybrid {
         match found {
             Found::Here(at) => self.hit(line, at, out),
             Found::Coming(fetch) => self.merge(line, fetch, out),
-            Found::Absent => self.miss(line, out),
+            Found::Absent(used) => self.miss_apart(line, used, out),
         }
     }
 
@@ -135,7 +143,7 @@ impl Hybrid {
 
     #[inline]
     pub(super) fn line_address(&self, frame: u64, line: u32) -> u64 {
-        (frame << self.config.page_shift()) + u64::from(line) * LINE
+        (frame << self.page_shift) + u64::from(line) * LINE
     }
 
     /// No fetch or frame is free for a request that misses. When one is, it need not ask for its tags again.

@@ -44,6 +44,10 @@ use waiting::{Asked, Line, List, Waiting};
 /// The controller. See the module's documentation.
 pub struct Hybrid {
     config: Config,
+    /// Of a page's bytes: log2. Where tags begin in DRAM, and bytes of a set's.
+    page_shift: u32,
+    tags_at: u64,
+    tag_bytes: u32,
     directory: Directory,
     tags: TagBuffer,
     waiting: Waiting,
@@ -85,6 +89,9 @@ impl Hybrid {
         assert_eq!(config.fault(), None);
         let slots = config.write_backs();
         Hybrid {
+            page_shift: config.page_bytes.trailing_zeros(),
+            tags_at: config.frames() * u64::from(config.page_bytes),
+            tag_bytes: config.tag_bytes() as u32,
             directory: Directory::new(config.sets, config.ways),
             tags: TagBuffer::new(config.tag_buffer),
             waiting: Waiting::new(),
@@ -120,10 +127,8 @@ impl Hybrid {
         assert!(self.is_idle(), "pages written before time begins");
         let kept = pages.end.saturating_sub(self.config.frames()).max(pages.start);
         for page in kept..pages.end {
-            if self.directory.find(page) != Found::Absent {
-                continue;
-            }
-            self.directory.insert(page, 0, false, false).expect("nothing is on its way");
+            let Found::Absent(used) = self.directory.find(page) else { continue };
+            self.directory.insert(page, used, 0, false, false).expect("nothing is on its way");
             self.directory.filled(page, true);
             if kept > pages.start {
                 self.directory.clean_cold(page, self.config.cold);
@@ -178,7 +183,7 @@ impl Hybrid {
     #[inline(always)]
     fn ask(&mut self, request: LineRequest, out: &mut impl Outside) {
         let LineRequest { id, address, kind } = request;
-        assert!(address >> self.config.page_shift() < self.config.pages, "{request:?} is beyond the memory's end");
+        assert!(address >> self.page_shift < self.config.pages, "{request:?} is beyond the memory's end");
         let kind = match kind {
             LineKind::Fill => {
                 self.stats.fills += 1;
@@ -206,15 +211,6 @@ impl Hybrid {
                 self.lines -= 1;
                 out.answer(id, LineKind::WriteBack);
             }
-            other => self.other_done(other, out),
-        }
-    }
-
-    /// As [`dram_done`](Self::dram_done), of tags and pages.
-    #[inline(never)]
-    fn other_done(&mut self, purpose: Purpose, out: &mut impl Outside) {
-        match purpose {
-            Purpose::Fill(_) | Purpose::WriteBack(_) => unreachable!("a line's"),
             Purpose::LateLine | Purpose::TagsBack => {}
             Purpose::Tags(read) => self.tags_read(read, out),
             Purpose::Store(fetch) => self.stored(fetch, out),
@@ -254,7 +250,7 @@ impl Hybrid {
 
     #[inline]
     fn page_of(&self, line: Line) -> u64 {
-        line.address >> self.config.page_shift()
+        line.address >> self.page_shift
     }
 
     /// Which line of its page it is.

@@ -1,5 +1,7 @@
 //! The tag buffer: like a TLB, the tags of some sets in the controller. All others are in DRAM and have to be read first.
 
+use sim::Dense;
+
 /// Ways of the buffer, at most.
 const WAYS: usize = 8;
 
@@ -36,14 +38,10 @@ struct Group {
 impl Group {
     const EMPTY: Group = Group { sets: [0; WAYS], states: [0; WAYS], order: 0x7654_3210 };
 
-    /// The way that has the tags of `set`. (All are looked at: that is no branch for each.)
+    /// The way that has the tags of `set`.
     #[inline(always)]
     fn find(&self, set: u32) -> Option<usize> {
-        let mut found = 0u32;
-        for way in 0..WAYS {
-            found |= u32::from(self.sets[way] == set + 1) << way;
-        }
-        (found != 0).then(|| found.trailing_zeros() as usize % WAYS)
+        self.sets.iter().position(|of| *of == set + 1)
     }
 
     /// The `at`th way in order of use.
@@ -67,7 +65,7 @@ impl Group {
 
 /// Set-associative, the least recently used leaves.
 pub(super) struct TagBuffer {
-    groups: Vec<Group>,
+    groups: Dense<Group>,
     ways: usize,
     mask: u32,
 }
@@ -75,8 +73,11 @@ pub(super) struct TagBuffer {
 impl TagBuffer {
     /// Room for the tags of `sets` sets, a power of two.
     pub fn new(sets: u32) -> TagBuffer {
+        assert!(sets.is_power_of_two(), "{sets} sets");
         let ways = sets.min(WAYS as u32);
-        TagBuffer { groups: vec![Group::EMPTY; (sets / ways) as usize], ways: ways as usize, mask: sets / ways - 1 }
+        // SAFETY: groups are a power of two, and the number of a group is what of a set's the mask leaves.
+        let groups = unsafe { Dense::new(vec![Group::EMPTY; (sets / ways) as usize]) };
+        TagBuffer { groups, ways: ways as usize, mask: sets / ways - 1 }
     }
 
     #[inline]

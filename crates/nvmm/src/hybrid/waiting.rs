@@ -56,7 +56,7 @@ impl Waiting {
     }
 
     /// `line` is the last of `list`.
-    #[inline]
+    #[inline(always)]
     pub fn append(&mut self, list: &mut List, line: Line) {
         let node = Node { line, next: NONE };
         let number = self.free;

@@ -1,9 +1,9 @@
 //! The controller over the obvious flash, beside the obvious memory.
 
-use media::{Action, EraseOp, OpId, ProgramOp, ReadOp, Status, Tag};
+use media::{Action, EraseOp, OpId, PageAddr, ProgramOp, ReadOp, Status, Tag};
 use nvmm::{
     Actions, Address, Answer, Application, Config, Content, Controller, Error, Input, Move, Nvmm, OpenReport,
-    Permissions, Plant, Request, Token,
+    Permissions, Plant, Reply, Request, Token,
 };
 use sim::{Rng, Streams, Time};
 
@@ -44,6 +44,8 @@ pub struct World {
     pub read_faults: f64,
     pub erase_faults: f64,
     pub cuts: u64,
+    /// Segments read without actions, and reads that ended without.
+    pub alone: [u64; 2],
     pub refusals: [u64; 3],
     pub(super) last_token: u64,
     pub answers: Vec<Answer>,
@@ -73,6 +75,7 @@ impl World {
             read_faults: 0.0,
             erase_faults: 0.0,
             cuts: 0,
+            alone: [0; 2],
             refusals: [0; 3],
             last_token: 0,
             answers: Vec::new(),
@@ -136,9 +139,11 @@ impl World {
         // A segment alone is asked for by either way.
         if let Request::Read { address, segments } = request
             && segments.is_power_of_two()
+            && tag.0 % 2 == 0
             && let Some(op) = self.nvmm.read_alone(tag, application, address, segments.trailing_zeros())
         {
             self.pending.push(Pending::Read(op));
+            self.alone[0] += 1;
             return;
         }
         self.handle(Input::Request { tag, application, request });
@@ -221,6 +226,11 @@ impl World {
                 let fails = self.read_faults > 0.0 && self.rng.chance(self.read_faults);
                 let status = if fails || *held == Held::Torn { Status::Uncorrectable } else { Status::Ok };
                 let content = if let Held::Own(bytes) = held { bytes.clone() } else { Vec::new() };
+                if let Some(tag) = self.nvmm.read_ended(op.id, status) {
+                    self.alone[1] += 1;
+                    self.ended_alone(op.page, tag);
+                    return true;
+                }
                 (op.id, status, content)
             }
             Pending::Program(op, held) => {
@@ -239,6 +249,18 @@ impl World {
         };
         self.handle(Input::Done { id, status, content: &content });
         true
+    }
+
+    /// The read of a flash page has ended, and with it request `tag`: what is in it is the only segment that has not come.
+    fn ended_alone(&mut self, page: PageAddr, tag: Tag) {
+        let asked = self.asked[tag.0 as usize].as_ref().expect("a read");
+        let Request::Read { segments, .. } = asked.request else { panic!("{:?} is no read", asked.request) };
+        let missing = |segment: &u32| segments >> segment & 1 != 0 && asked.data[*segment as usize].is_none();
+        let mut missing = (0..self.config.segments).filter(missing);
+        let segment = missing.next().expect("a segment");
+        assert_eq!(missing.next(), None, "request {tag:?} ends before all of it has come");
+        self.apply(Move::FlashToHost { page, tag, segment });
+        self.replied(Reply { tag, answer: Answer::Done });
     }
 
     /// Adds up what the controller did.

@@ -87,21 +87,36 @@ impl Flow {
         self.stats.longest = self.stats.longest.max(self.queue.len() as u64);
     }
 
+    /// A translation may begin.
+    #[inline(always)]
+    pub fn is_ready(&self) -> bool {
+        !self.is_translating && !self.queue.is_empty() && self.operations.is_empty()
+    }
+
     pub fn stats(&self) -> FlowStats {
         self.stats
     }
 }
 
 impl HybridMemory {
-    /// Begins the next translation, if nothing is in its way.
-    #[inline]
-    pub(super) fn translate(&mut self, now: Time) {
-        if !self.around.flow.is_translating
-            && !self.around.flow.queue.is_empty()
-            && self.around.flow.operations.is_empty()
-        {
+    /// Begins the next translation, which [may](Flow::is_ready) begin. If nothing else comes before its end, and that is not after
+    /// [`run`](Self::run) ends, it ends at once.
+    #[inline(never)]
+    pub(super) fn translate(&mut self, mut now: Time, until: Time, stops: bool) {
+        loop {
+            let end = now + self.config.translation;
             self.around.flow.is_translating = true;
-            self.queue.push(TRANSLATED, now + self.config.translation, Event::Translated);
+            let alone = end < self.arrivals.first_at().min(self.dram_at) && end <= self.last(until, stops);
+            if !alone || !self.queue.skip_to(end) {
+                return self.queue.push(TRANSLATED, end, Event::Translated);
+            }
+            now = end;
+            self.translated(now);
+            // What the table answers at once may go to DRAM.
+            self.ask_dram();
+            if !self.around.flow.is_ready() {
+                return;
+            }
         }
     }
 
@@ -109,13 +124,7 @@ impl HybridMemory {
     #[inline(always)]
     pub(super) fn handle(&mut self, now: Time, event: Event) {
         match event {
-            Event::Translated => {
-                self.around.flow.is_translating = false;
-                let (tag, page, write) = self.around.flow.queue.pop_front().expect("its head was translated");
-                self.around.flow.stats.translated += 1;
-                self.table_dram.accesses += 1;
-                self.translated(now, Tag(tag), page, write);
-            }
+            Event::Translated => self.translated_apart(now),
             Event::Flash(event) => {
                 if let Some(done) = self.nand.handle(now, event, &mut View(&mut self.queue)) {
                     self.end(now, done);
@@ -124,8 +133,20 @@ impl HybridMemory {
         }
     }
 
-    /// A request goes to the page table.
-    fn translated(&mut self, now: Time, tag: Tag, page: u64, write: bool) {
+    /// As [`translated`](Self::translated), where others come before its end.
+    #[inline(never)]
+    fn translated_apart(&mut self, now: Time) {
+        self.translated(now);
+    }
+
+    /// The head of the queue has its place: the page table says which.
+    #[inline(always)]
+    fn translated(&mut self, now: Time) {
+        self.around.flow.is_translating = false;
+        let (tag, page, write) = self.around.flow.queue.pop_front().expect("its head was translated");
+        self.around.flow.stats.translated += 1;
+        self.table_dram.accesses += 1;
+        let tag = Tag(tag);
         let (address, segment) = self.place(page);
         if !write && let Some(op) = self.nvmm.read_alone(tag, SYSTEM, address, segment) {
             return self.read(now, op);

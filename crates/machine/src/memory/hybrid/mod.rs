@@ -161,7 +161,7 @@ impl HybridMemory {
             self.arrivals.send(request, at);
         } else {
             self.arrive(now, request);
-            self.settle(now);
+            self.settle(now, now, false);
         }
     }
 
@@ -213,8 +213,7 @@ impl HybridMemory {
         let until = until.min(Time::from_ps(u64::MAX - 1));
         loop {
             let now = self.next_step();
-            let last = if stops { until.min(self.around.answers.first_at()) } else { until };
-            if now > last {
+            if now > self.last(until, stops) {
                 return;
             }
             if self.arrivals.first_at() == now {
@@ -229,19 +228,28 @@ impl HybridMemory {
                 let (now, event) = self.queue.pop().expect("it is due");
                 self.handle(now, event);
             }
-            self.settle(now);
+            self.settle(now, until, stops);
         }
     }
 
-    /// All that comes at `now` for one of the parts was told: who was asked for something says when it is called next.
+    /// All that comes at `now` for one of the parts was told: who was asked for something says when it is called next. See
+    /// [`run`](Self::run).
     #[inline(always)]
-    fn settle(&mut self, now: Time) {
+    fn settle(&mut self, now: Time, until: Time, stops: bool) {
         self.ask_dram();
-        self.translate(now);
+        if self.around.flow.is_ready() {
+            self.translate(now, until, stops);
+        }
+    }
+
+    /// Until when [`run`](Self::run) goes.
+    #[inline(always)]
+    fn last(&self, until: Time, stops: bool) -> Time {
+        if stops { until.min(self.around.answers.first_at()) } else { until }
     }
 
     /// DRAM was asked for something, perhaps: it says when it is to be called next.
-    #[inline(always)]
+    #[inline]
     fn ask_dram(&mut self) {
         if std::mem::take(&mut self.around.dram_asked) {
             self.dram_at = self.around.modules.memory.next_done().unwrap_or(Time::MAX);
@@ -286,7 +294,7 @@ impl HybridMemory {
     pub fn clean(&mut self, now: Time) {
         self.run(now, false);
         self.tell(now, Input::Clean);
-        self.settle(now);
+        self.settle(now, now, false);
     }
 
     /// See [`clean`](Self::clean).

@@ -112,7 +112,7 @@ impl Hybrid {
     pub(super) fn run_prefetches(&mut self, out: &mut impl Outside) {
         while self.may_prefetch() && !self.free_fetches.is_empty() {
             let Some(page) = self.prefetcher.waiting.pop_front() else { return };
-            let (address, left) = (page << self.config.page_shift(), self.prefetcher.waiting.len());
+            let (address, left) = (page << self.page_shift, self.prefetcher.waiting.len());
             self.prefetcher.under_way += 1;
             self.look_up(Line { id: 0, kind: Asked::Prefetch, address }, out);
             if self.prefetcher.waiting.len() > left {
