@@ -149,6 +149,7 @@ impl Channel {
             self.activate(activate, rank, bank, row);
         }
         self.transfer_data::<false>(read, Kind::Read, rank, bank, 1);
+        self.leave_rank(read, rank);
         self.note(read, CommandKind::Read, rank, bank, (row, column), id);
         self.now = read;
         self.is_next_known = false;

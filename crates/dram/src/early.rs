@@ -135,6 +135,7 @@ impl Channel {
             self.log_planned(&plan, bursts, early.request.id);
         }
         self.transfer_data::<true>(last, kind, rank, bank, bursts);
+        self.leave_rank(last, rank);
         self.floor = self.floor.max(entered);
         self.now = last;
         self.stats.steps += u64::from(bursts);

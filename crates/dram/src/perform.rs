@@ -4,7 +4,7 @@ use sim::Time;
 
 use crate::bank::CLOSED;
 use crate::board::{Choice, RANKS, class};
-use crate::channel::Channel;
+use crate::channel::{Channel, NEVER};
 use crate::command::CommandKind;
 use crate::queue::NONE;
 use crate::rank::State;
@@ -90,7 +90,9 @@ impl Channel {
         self.boards[rank % RANKS].set_group(group, class::ACTIVATE, near);
         self.floor = cycle + slots;
         self.stats.activates += 1;
-        self.house_at = self.house_at.min(cycle.saturating_add(self.settings.close_after));
+        if self.settings.close_after != NEVER {
+            self.house_at = self.house_at.min(cycle + self.settings.close_after);
+        }
         self.note(cycle, CommandKind::Activate, rank, number, (row, 0), 0);
     }
 
@@ -140,6 +142,7 @@ impl Channel {
         }
         self.ranks[rank].demand -= 1;
         self.transfer_data::<FAR>(cycle, kind, rank, number, 1);
+        self.leave_rank(cycle, rank);
         if self.log.kept {
             let command = match (kind, closes) {
                 (Kind::Read, false) => CommandKind::Read,
@@ -214,12 +217,6 @@ impl Channel {
         }
         let served = &mut self.ranks[rank];
         raise(&mut served.data_end, cycle + self.gaps.to_end[k]);
-        if served.demand == 0 {
-            served.idle_since = cycle;
-            // It may now be refreshed early, or be put to rest.
-            let rest = cycle.saturating_add(self.settings.rest_after);
-            self.house_at = self.house_at.min(served.refresh_due).min(rest);
-        }
         if kind == Kind::Read {
             served.activity.reads += u64::from(bursts);
         } else {
@@ -230,6 +227,17 @@ impl Channel {
         self.floor = cycle + self.settings.column_slots;
         if FAR {
             self.column_at = cycle + self.settings.gap_min;
+        }
+    }
+
+    /// A rank was served at `cycle`. If nothing waits for it, it may now be refreshed early, or be put to rest.
+    #[inline(always)]
+    pub(crate) fn leave_rank(&mut self, cycle: u64, rank: usize) {
+        let served = &mut self.ranks[rank];
+        if served.demand == 0 {
+            served.idle_since = cycle;
+            let rest = cycle.saturating_add(self.settings.rest_after);
+            self.house_at = self.house_at.min(served.refresh_due).min(rest);
         }
     }
 

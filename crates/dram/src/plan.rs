@@ -399,6 +399,7 @@ impl Channel {
         }
         self.ranks[rank].demand -= served;
         self.transfer_data::<true>(last, kind, rank, bank, served);
+        self.leave_rank(last, rank);
         self.now = last;
         let end = self.data_end(last, kind);
         self.served::<true>(plan.transfer, end, served);

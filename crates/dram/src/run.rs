@@ -182,6 +182,7 @@ impl Channel {
         }
         self.ranks[rank].demand -= bursts.served;
         self.transfer_data::<true>(last, kind, rank, number, bursts.served);
+        self.leave_rank(last, rank);
         self.consider(rank, number);
         let end = self.data_end(last, kind);
         self.served::<true>(run.transfer, end, bursts.served);

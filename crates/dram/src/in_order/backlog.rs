@@ -189,6 +189,7 @@ impl InOrder {
             }
             most -= bursts;
             self.passed = 0;
+            self.leave(last, rank);
             self.follow();
             if kind == Kind::Write {
                 self.accept(column, gap, bursts);

@@ -189,19 +189,29 @@ impl InOrder {
         let ahead = self.channel.floor;
         let from = arrival.max(self.behind).max(ahead.saturating_sub(REACH));
         self.open(from, rank, bank, place);
-        let (mut column, slots) = (from, self.channel.settings.column_slots);
-        for burst in 0..bursts {
+        let (mut column, mut burst, slots) = (from, 0, self.channel.settings.column_slots);
+        while burst < bursts {
             let allowed = self.channel.bank(rank, bank).next_column;
             let allowed = allowed.max(self.channel.boards[rank % RANKS].allows(place.group as usize, class::READ));
             column = self.slots.take(allowed.max(from), slots);
             self.channel.transfer_data::<false>(column, Kind::Read, rank, bank, 1);
             self.channel.note(column, CommandKind::Read, rank, bank, (place.row, place.column + burst), request.id);
+            burst += 1;
         }
+        self.leave(column, rank);
         self.channel.stats.steps += u64::from(bursts);
         // Rows may have been opened before columns of other reads.
         self.channel.floor = ahead.max(column + slots);
         self.channel.now = self.channel.floor - slots;
         self.channel.data_end(column, Kind::Read)
+    }
+
+    /// A rank was served at `cycle`.
+    #[inline(always)]
+    fn leave(&mut self, cycle: u64, rank: usize) {
+        if self.rests {
+            self.channel.leave_rank(cycle, rank);
+        }
     }
 
     /// The row of a booked read is opened, if it is not open.
