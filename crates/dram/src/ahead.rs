@@ -15,12 +15,12 @@ impl Channel {
         if self.is_planned {
             self.leave_plan();
         }
-        let done = self.done.front().map(|done| done.at);
+        let done = self.done.first();
         if self.is_alone {
-            return Some(done.map_or(self.alone.end, |done| done.min(self.alone.end)));
+            return Some(done.min(self.alone.end));
         }
         if !self.has_work() {
-            return done;
+            return (done != Time::MAX).then_some(done);
         }
         let command = self.peek();
         // What enters may be done at once only if it is a write, or reads what a write holds that is queued by then.
@@ -47,16 +47,16 @@ impl Channel {
             self.peek();
         }
         if self.is_planned || self.plan() {
-            return Some(self.done.front().map_or(self.plan.at, |done| done.at.min(self.plan.at)));
+            return Some(self.done.first().min(self.plan.at));
         }
         let command = self.next.cycle;
         let entered = self.soonest_entered(command);
-        let done = self.done.front().map(|done| done.at);
+        let done = self.done.first();
         if self.has_through || self.ending == [0; 2] || self.waiting > self.waiting_writes {
             return self.no_earlier(done, self.soonest_served(command).min(entered));
         }
         let served = self.clock.time(self.soonest_read(command)) + self.settings.latency;
-        self.no_earlier(Some(done.map_or(served, |done| done.min(served))), entered)
+        self.no_earlier(done.min(served), entered)
     }
 
     /// Who asks goes step by step.
@@ -90,9 +90,9 @@ impl Channel {
 
     /// When `cycle` is, or what is done already.
     #[inline(always)]
-    fn no_earlier(&self, done: Option<Time>, cycle: u64) -> Option<Time> {
+    fn no_earlier(&self, done: Time, cycle: u64) -> Option<Time> {
         let next = if cycle >= NEVER - 1 { Time::MAX } else { self.clock.time(cycle) };
-        Some(done.map_or(next, |done| done.min(next)))
+        Some(done.min(next))
     }
 
     /// No read is done before this cycle, all of which have entered: each bank that reads wait for has to be opened first, or

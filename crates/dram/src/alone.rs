@@ -100,7 +100,7 @@ impl Channel {
     pub(crate) fn settle_alone(&mut self, cycle: u64) {
         if cycle >= self.alone.read {
             let completion = self.serve_alone();
-            self.done.push_back(completion);
+            self.done.insert(completion);
         } else {
             self.queue_alone();
         }

@@ -15,6 +15,7 @@ use crate::board::{Board, Choice, RANKS};
 use crate::clock::Clock;
 use crate::command::{Command, CommandKind, Log};
 use crate::config::{Config, ConfigError, PagePolicy};
+use crate::done::Done;
 use crate::early::Early;
 use crate::layout::Layout;
 use crate::plan::Plan;
@@ -154,7 +155,7 @@ pub struct Channel {
     pub(crate) is_planned: bool,
     /// What is planned, while it has no place in a queue.
     pub(crate) early: Early,
-    pub(crate) done: VecDeque<Completion>,
+    pub(crate) done: Done,
     pub(crate) port_stats: Vec<PortStats>,
     pub(crate) stats: ChannelStats,
     pub(crate) log: Log,
@@ -248,7 +249,7 @@ impl Channel {
             plan: Plan::default(),
             is_planned: false,
             early: Early::default(),
-            done: VecDeque::new(),
+            done: Done::default(),
             port_stats: vec![PortStats::default(); config.ports as usize],
             stats: ChannelStats::default(),
             log: Log::default(),
@@ -372,7 +373,7 @@ impl Channel {
                     completions.push(completion);
                     return;
                 }
-                self.done.push_back(completion);
+                self.done.insert(completion);
             }
         } else if self.is_planned {
             if self.plan.at <= now {
@@ -381,12 +382,8 @@ impl Channel {
         } else if self.has_work() {
             self.run(self.clock.at_or_before(now));
         }
-        while let Some(done) = self.done.front() {
-            if done.at > now {
-                break;
-            }
-            completions.push(*done);
-            self.done.pop_front();
+        while let Some(done) = self.done.take(now) {
+            completions.push(done);
         }
     }
 
@@ -457,21 +454,27 @@ impl Channel {
         self.finish_request(&request, group, submitted, at);
     }
 
-    /// The same for one that is not kept among those under way.
+    /// The same for one that is not kept among those under way. Of one that nobody is told of only the bytes are counted.
     #[inline(always)]
     pub(crate) fn finish_request(&mut self, request: &Request, group: u32, submitted: Time, at: Time) {
+        if !request.ends_untold() {
+            self.tell(self.completion(request, group, submitted, at));
+        }
+    }
+
+    /// Counts and keeps what is to be told.
+    #[inline(always)]
+    pub(crate) fn tell(&mut self, done: Completion) {
+        self.port_stats[done.port as usize].note(done.kind, done.at - done.submitted);
+        self.done.insert(done);
+    }
+
+    /// Of a request that is, or will be, done.
+    #[inline(always)]
+    pub(crate) fn completion(&self, request: &Request, group: u32, submitted: Time, at: Time) -> Completion {
         let Request { id, port, kind, .. } = *request;
         let rank_kind = self.regions[group as usize].kind;
-        self.port_stats[port as usize].note(kind, at - submitted);
-        let completion = Completion { id, port, kind, rank_kind, submitted, at };
-        // Data come through one bus, so that it is nearly always the last.
-        match self.done.back() {
-            Some(last) if last.at > at => {
-                let place = self.done.partition_point(|done| done.at <= at);
-                self.done.insert(place, completion);
-            }
-            _ => self.done.push_back(completion),
-        }
+        Completion { id, port, kind, rank_kind, submitted, at }
     }
 
     /// Keeps all commands from now on; grows without bound. Idle time is then walked through, refresh by refresh.

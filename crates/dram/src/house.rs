@@ -101,14 +101,23 @@ impl Channel {
         if cycle == NEVER {
             return NOTHING;
         }
-        let banks = self.banks_of(number);
         if self.ranks[number].open == 0 {
-            let closed = banks.iter().map(|bank| bank.next_activate).max().unwrap_or(0);
-            return command(cycle.max(closed), kind, number);
+            return command(self.closed_at(number, cycle), kind, number);
         }
-        let allowed = banks.iter().map(|bank| bank.next_precharge).max().unwrap_or(0);
+        command(self.closing_at(number, cycle), CommandKind::PrechargeAll, number)
+    }
+
+    /// When a rank all of whose banks were closed takes a command, from `cycle` on.
+    #[inline(always)]
+    fn closed_at(&self, number: usize, cycle: u64) -> u64 {
+        self.banks_of(number).iter().fold(cycle, |at, bank| at.max(bank.next_activate))
+    }
+
+    /// When all banks of a rank may be closed, from `cycle` on.
+    #[inline(always)]
+    fn closing_at(&self, number: usize, cycle: u64) -> u64 {
         let limit = self.boards[number % RANKS].allows(0, class::PRECHARGE);
-        command(cycle.max(allowed).max(limit), CommandKind::PrechargeAll, number)
+        self.banks_of(number).iter().fold(cycle.max(limit), |at, bank| at.max(bank.next_precharge))
     }
 
     fn banks_of(&self, rank: usize) -> &[Bank] {
@@ -148,15 +157,36 @@ impl Channel {
         refresh_due(&self.ranks[rank])
     }
 
-    /// Issues the next command on the way to a rank's refresh, which is due.
-    pub(crate) fn step_to_refresh(&mut self, rank: usize) {
+    /// Refreshes a rank, where nothing waits in a queue.
+    #[inline]
+    pub(crate) fn refresh_rank(&mut self, rank: usize) {
         let due = self.refresh_due(rank);
-        let floor = self.floor.max(self.ranks[rank].ready);
-        let need = match self.ranks[rank].state {
-            State::Up => self.with_all_closed(rank, floor.max(due), CommandKind::Refresh),
-            State::Down | State::Asleep => self.need(rank),
-        };
-        self.issue(need);
+        assert!(due != NEVER, "no refresh is due in self-refresh");
+        if self.ranks[rank].state == State::Down {
+            let (chosen, t) = (&self.ranks[rank], &self.config.device.timing);
+            let at = self.floor.max(chosen.ready).max(due).max(chosen.since + u64::from(t.cke));
+            self.step_rank(at, CommandKind::PowerUp, rank);
+        }
+        let from = |channel: &Channel| channel.floor.max(channel.ranks[rank].ready).max(due);
+        if self.ranks[rank].open != 0 {
+            self.step_rank(self.closing_at(rank, from(self)), CommandKind::PrechargeAll, rank);
+        }
+        self.step_rank(self.closed_at(rank, from(self)), CommandKind::Refresh, rank);
+    }
+
+    #[inline(always)]
+    fn step_rank(&mut self, cycle: u64, kind: CommandKind, rank: usize) {
+        self.now = cycle;
+        self.stats.steps += 1;
+        self.house_at = 0;
+        self.command_rank(cycle, kind, rank);
+    }
+
+    /// When a rank that rests can be woken, from `cycle` on.
+    pub(crate) fn exit_at(&self, rank: usize, cycle: u64) -> u64 {
+        let (rank, t) = (&self.ranks[rank], &self.config.device.timing);
+        let rests = if rank.state == State::Asleep { t.ckesr } else { t.cke };
+        cycle.max(self.floor).max(rank.ready).max(rank.since + u64::from(rests))
     }
 
     /// Issues the command that a rank needs next.

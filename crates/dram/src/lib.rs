@@ -43,6 +43,7 @@ mod clock;
 mod command;
 mod config;
 mod device;
+mod done;
 mod early;
 mod enter;
 mod house;

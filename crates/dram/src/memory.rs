@@ -4,6 +4,7 @@ use sim::{Energy, Lane, Schedule, Time};
 
 use crate::channel::Channel;
 use crate::config::{Config, ConfigError, Scheduler};
+use crate::done::Done;
 use crate::in_order::InOrder;
 use crate::interleave::Region;
 use crate::power::EnergyByUse;
@@ -14,14 +15,15 @@ use crate::stats::PortStats;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Wake;
 
-/// A request whose parts are under way.
+/// A request of which parts are under way, on several channels.
 #[derive(Clone, Copy)]
 struct Whole {
     id: u64,
-    submitted: Time,
-    at: Time,
     parts: u32,
 }
+
+/// Marks the id of a part: the rest of it is the number of the whole.
+const PART: u64 = 1 << 63;
 
 /// A channel with one controller or the other.
 enum Controller {
@@ -35,14 +37,6 @@ impl Controller {
             Scheduler::FirstReady => Controller::FirstReady(Box::new(Channel::new(config)?)),
             Scheduler::InOrder => Controller::InOrder(Box::new(InOrder::new(config)?)),
         })
-    }
-
-    #[inline(always)]
-    fn submit(&mut self, now: Time, request: Request) {
-        match self {
-            Controller::FirstReady(channel) => channel.submit(now, request),
-            Controller::InOrder(channel) => channel.submit(now, request),
-        }
     }
 
     #[inline(always)]
@@ -90,10 +84,14 @@ pub struct Memory {
     regions: Vec<Region>,
     wholes: Vec<Whole>,
     free: Vec<u32>,
-    parts: Vec<Completion>,
     port_stats: Vec<PortStats>,
-    /// When each channel is to be called next; zero: it is to be asked.
+    /// What is known of requests and parts before they are done.
+    known: Done,
+    /// What channels are done with.
+    parts: Vec<Completion>,
+    /// When each channel is to be called next, and the first of them; zero: it is to be asked.
     due: Vec<Time>,
+    first_due: Time,
     /// The earliest wake that is under way.
     armed: Time,
 }
@@ -128,9 +126,11 @@ impl Memory {
             regions,
             wholes: Vec::new(),
             free: Vec::new(),
-            parts: Vec::new(),
             port_stats: vec![PortStats::default(); ports as usize],
+            known: Done::default(),
+            parts: Vec::new(),
             due: vec![Time::ZERO; configs.len()],
+            first_due: Time::ZERO,
             armed: Time::MAX,
         })
     }
@@ -149,92 +149,138 @@ impl Memory {
     /// Asks for a read or a write, of any length within one region.
     ///
     /// # Panics
-    /// If it is empty or not within one region, or its port does not exist.
+    /// If it is empty or not within one region, its port does not exist, or its id is beyond 63 bits.
     pub fn submit(&mut self, now: Time, request: Request) {
         let (address, bytes) = (request.address, u64::from(request.bytes));
-        let region = self.regions.iter().position(|region| bytes > 0 && region.holds(address, bytes));
+        let region = self.regions.iter().find(|region| bytes > 0 && region.holds(address, bytes));
         let Some(region) = region else { panic!("{request:?} is not within a region of {:?}", self.regions) };
-        let whole = self.free.pop().unwrap_or(self.wholes.len() as u32);
-        if whole as usize == self.wholes.len() {
-            self.wholes.push(Whole { id: 0, submitted: now, at: now, parts: 0 });
+        assert!(request.id & PART == 0, "{request:?} has an id beyond 63 bits");
+        match region.whole(address, bytes) {
+            Some(part) => self.submit_part(now, part.channel, Request { address: part.address, ..request }),
+            None => self.submit_parts(now, request, region.clone()),
         }
-        if let Some(part) = self.regions[region].whole(address, bytes) {
-            self.wholes[whole as usize] = Whole { id: request.id, submitted: now, at: now, parts: 1 };
-            let request = Request { id: u64::from(whole), address: part.address, ..request };
-            self.due[part.channel as usize] = Time::ZERO;
-            self.channels[part.channel as usize].submit(now, request);
-            return;
-        }
-        let mut parts = 0;
-        for turn in 0..self.regions[region].channels.len() {
-            let part = self.regions[region].part(address, bytes, turn);
-            if part.bytes > 0 {
-                parts += 1;
-                let request =
-                    Request { id: u64::from(whole), address: part.address, bytes: part.bytes as u32, ..request };
-                self.due[part.channel as usize] = Time::ZERO;
-                self.channels[part.channel as usize].submit(now, request);
+    }
+
+    #[inline(always)]
+    fn submit_part(&mut self, now: Time, channel: u32, request: Request) {
+        let is_told = match &mut self.channels[channel as usize] {
+            Controller::FirstReady(channel) => {
+                channel.submit(now, request);
+                true
             }
+            Controller::InOrder(channel) => match channel.submit_early(now, request) {
+                Some(done) => {
+                    self.known.insert(done);
+                    false
+                }
+                None => !request.ends_untold(),
+            },
+        };
+        if is_told {
+            self.due[channel as usize] = Time::ZERO;
+            self.first_due = Time::ZERO;
         }
-        self.wholes[whole as usize] = Whole { id: request.id, submitted: now, at: now, parts };
+    }
+
+    #[inline(never)]
+    fn submit_parts(&mut self, now: Time, request: Request, region: Region) {
+        let parts = |turn: usize| region.part(request.address, u64::from(request.bytes), turn);
+        let parts = (0..region.channels.len()).map(parts).filter(|part| part.bytes > 0);
+        let id = if request.ends_untold() { request.id } else { self.begin(request.id, parts.clone().count() as u32) };
+        for part in parts {
+            let request = Request { id, address: part.address, bytes: part.bytes as u32, ..request };
+            self.submit_part(now, part.channel, request);
+        }
+    }
+
+    /// A request of several parts begins: the id that its parts have.
+    fn begin(&mut self, id: u64, parts: u32) -> u64 {
+        let whole = Whole { id, parts };
+        let number = self.free.pop().unwrap_or(self.wholes.len() as u32);
+        match self.wholes.get_mut(number as usize) {
+            Some(place) => *place = whole,
+            None => self.wholes.push(whole),
+        }
+        PART | u64::from(number)
     }
 
     /// When [`Memory::advance`] is to be called next at the latest; see [`Channel::next_event`].
     pub fn next_event(&mut self) -> Option<Time> {
-        self.channels.iter_mut().filter_map(Controller::next_event).min()
+        let next = self.channels.iter_mut().filter_map(Controller::next_event).min();
+        let next = next.unwrap_or(Time::MAX).min(self.known.first());
+        (next != Time::MAX).then_some(next)
     }
 
     /// As [`Memory::next_event`], but later where long requests are under way; see [`Channel::next_done`].
+    #[inline]
     pub fn next_done(&mut self) -> Option<Time> {
-        let mut first = Time::MAX;
+        if self.first_due == Time::ZERO {
+            self.ask_channels();
+        }
+        let first = self.first_due.min(self.known.first());
+        (first != Time::MAX).then_some(first)
+    }
+
+    #[inline(never)]
+    fn ask_channels(&mut self) {
+        self.first_due = Time::MAX;
         for (channel, due) in self.channels.iter_mut().zip(&mut self.due) {
             if *due == Time::ZERO {
                 *due = channel.next_done().unwrap_or(Time::MAX);
             }
-            first = first.min(*due);
+            self.first_due = self.first_due.min(*due);
         }
-        (first != Time::MAX).then_some(first)
     }
 
-    /// As [`Memory::advance`], for who goes by [`Memory::next_done`]: channels that have nothing done by `now` stay where
-    /// they are.
-    pub fn advance_done(&mut self, now: Time, completions: &mut Vec<Completion>) {
-        let first = completions.len();
-        for channel in 0..self.channels.len() {
-            if self.due[channel] <= now {
-                self.advance_channel(channel, now, completions);
-            }
+    /// Comes to `now`, for who goes by [`Memory::next_done`]: channels that have nothing done by then stay where they are.
+    /// What is done is to be [taken](Memory::take_done).
+    #[inline(always)]
+    pub fn come_to_done(&mut self, now: Time) {
+        if self.first_due <= now {
+            self.advance_channels(now, now);
         }
-        if self.channels.len() > 1 {
-            completions[first..].sort_by_key(|completion| completion.at);
+    }
+
+    /// Takes the next of what is known to be done by `now`, in order of time.
+    #[inline(always)]
+    pub fn take_done(&mut self, now: Time) -> Option<Completion> {
+        loop {
+            let mut done = self.known.take(now)?;
+            if done.id & PART != 0 {
+                let number = (done.id & !PART) as u32;
+                let whole = &mut self.wholes[number as usize];
+                whole.parts -= 1;
+                if whole.parts > 0 {
+                    continue;
+                }
+                done.id = whole.id;
+                self.free.push(number);
+            }
+            self.port_stats[done.port as usize].note(done.kind, done.at - done.submitted);
+            return Some(done);
         }
     }
 
     /// Comes to `now`; appends what is done to `completions`, in order of time.
     pub fn advance(&mut self, now: Time, completions: &mut Vec<Completion>) {
-        let first = completions.len();
-        for channel in 0..self.channels.len() {
-            self.advance_channel(channel, now, completions);
-        }
-        if self.channels.len() > 1 {
-            completions[first..].sort_by_key(|completion| completion.at);
+        self.advance_channels(now, Time::MAX);
+        while let Some(done) = self.take_done(now) {
+            completions.push(done);
         }
     }
 
-    #[inline(always)]
-    fn advance_channel(&mut self, channel: usize, now: Time, completions: &mut Vec<Completion>) {
-        self.due[channel] = Time::ZERO;
-        self.channels[channel].advance(now, &mut self.parts);
-        for part in self.parts.drain(..) {
-            let whole = &mut self.wholes[part.id as usize];
-            whole.at = whole.at.max(part.at);
-            whole.parts -= 1;
-            if whole.parts == 0 {
-                let Whole { id, submitted, at, .. } = *whole;
-                self.free.push(part.id as u32);
-                self.port_stats[part.port as usize].note(part.kind, at - submitted);
-                completions.push(Completion { id, submitted, at, ..part });
+    /// Channels that are to be called by `due` come to `now`. What they are done with takes its place among what was known.
+    #[inline(never)]
+    fn advance_channels(&mut self, now: Time, due: Time) {
+        self.first_due = Time::ZERO;
+        for (channel, its_due) in self.channels.iter_mut().zip(&mut self.due) {
+            if *its_due <= due {
+                *its_due = Time::ZERO;
+                channel.advance(now, &mut self.parts);
             }
+        }
+        for part in self.parts.drain(..) {
+            self.known.insert(part);
         }
     }
 

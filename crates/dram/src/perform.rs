@@ -253,13 +253,22 @@ impl Channel {
             self.consider(rank, bank);
             return;
         }
-        let t = self.config.device.timing;
+        self.command_rank(cycle, kind, rank);
+        self.consider_all(rank);
+    }
+
+    /// A command to a rank. What its banks would do next is to be considered again, if anything waits for them.
+    #[inline(always)]
+    pub(crate) fn command_rank(&mut self, cycle: u64, kind: CommandKind, rank: usize) {
+        let t = &self.config.device.timing;
+        let floor = cycle + u64::from(t.precharge_slots);
         let chosen = &mut self.ranks[rank];
         let mut ready = cycle;
         match kind {
             CommandKind::PrechargeAll => {
                 chosen.count(cycle);
                 chosen.open = 0;
+                // Of a bank that is closed the time to close it begins anew.
                 for bank in &mut self.boards[rank % RANKS].banks[..self.settings.banks] {
                     bank.row = CLOSED;
                     bank.hit = [NONE; 2];
@@ -300,8 +309,7 @@ impl Channel {
         for class in [class::READ, class::WRITE, class::ACTIVATE, class::PRECHARGE] {
             self.boards[rank % RANKS].hold(class, ready);
         }
-        self.floor = cycle + u64::from(t.precharge_slots);
-        self.consider_all(rank);
+        self.floor = floor;
         self.note(cycle, kind, rank, 0, (0, 0), 0);
     }
 }

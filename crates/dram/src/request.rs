@@ -20,12 +20,14 @@ pub enum Ack {
     Accepted,
     /// When its last data are in the memory device: whoever looks there from the other side sees it.
     Written,
+    /// Never: it comes back with no completion. For who does not wait for it.
+    Untold,
 }
 
 /// A read or a write of any length: the controller makes bursts of it, one after another, as its queues have room.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Request {
-    /// The caller's name for it; comes back with its completion and need not be unique.
+    /// The caller's name for it, below 2^63 for a [`Memory`](crate::Memory); comes back with its completion and need not be unique.
     pub id: u64,
     /// Who asks: a port of the controller (a CPU, a DMA, a device).
     pub port: u8,
@@ -44,6 +46,12 @@ impl Request {
     #[inline(always)]
     pub(crate) fn ends_served(&self) -> bool {
         self.kind == Kind::Read || self.ack == Ack::Written
+    }
+
+    /// Nobody is told that it is done.
+    #[inline(always)]
+    pub(crate) fn ends_untold(&self) -> bool {
+        self.kind == Kind::Write && self.ack == Ack::Untold
     }
 }
 

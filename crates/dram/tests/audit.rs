@@ -7,9 +7,10 @@ mod support;
 use std::collections::BTreeMap;
 
 use dram::{
-    Ack, Channel, Checker, Command, CommandKind, Config, Device, Kind, PagePolicy, RankKind, Ranks, Request, Violation,
+    Ack, Channel, Checker, CommandKind, Config, Device, InOrder, Kind, PagePolicy, RankKind, Ranks, Request, Violation,
 };
 use sim::{Rng, Streams, Time};
+use support::controller::Controller;
 
 /// The policies that each preset is audited with, a share of the commands each.
 fn configs(device: &Device) -> Vec<Config> {
@@ -75,10 +76,20 @@ impl Moods {
     }
 }
 
-/// Audits `commands` commands of a channel; returns what breaks a rule. Counts the commands by kind.
-fn audit(config: &Config, commands: u64, seed: u64, kinds: &mut BTreeMap<CommandKind, u64>) -> Vec<Violation> {
+/// The same for the controller that serves in order, which leaves rows open and does not postpone refreshes.
+fn in_order_configs(device: &Device) -> Vec<Config> {
+    configs(device).into_iter().map(|config| Config { page: PagePolicy::Open, refresh_postpone: 0, ..config }).collect()
+}
+
+/// Audits `commands` commands of a channel, or some more; returns what breaks a rule. Counts the commands by kind.
+fn audit<C: Controller>(
+    config: &Config,
+    commands: u64,
+    seed: u64,
+    kinds: &mut BTreeMap<CommandKind, u64>,
+) -> Vec<Violation> {
     let config = Config { ports: 3, ..config.clone() };
-    let mut channel = Channel::new(&config).expect("a channel");
+    let mut channel = C::new(&config).expect("a channel");
     channel.keep_log();
     let refreshed: Vec<bool> = config
         .ranks
@@ -87,9 +98,9 @@ fn audit(config: &Config, commands: u64, seed: u64, kinds: &mut BTreeMap<Command
         .collect();
     let mut checker = Checker::new(&config.device, &refreshed);
     let mut moods = Moods::new(Streams::new(seed).stream("audit"));
-    let (mut now, mut seen, mut open) = (Time::ZERO, 0, 0u64);
-    let (mut done, mut violations) = (Vec::new(), Vec::new());
-    while seen < commands {
+    let (mut now, mut open) = (Time::ZERO, 0u64);
+    let (mut done, mut log, mut violations) = (Vec::new(), Vec::new(), Vec::new());
+    while (log.len() as u64) < commands {
         let (pause, request) = moods.next(config.bytes() / 7 * 6);
         now += pause;
         while open >= 200 || channel.next_event().is_some_and(|next| next <= now) {
@@ -101,14 +112,13 @@ fn audit(config: &Config, commands: u64, seed: u64, kinds: &mut BTreeMap<Command
         }
         channel.submit(now, request);
         open += 1;
-        for command in channel.take_log() {
-            checker.check(&command, &mut violations);
-            *kinds.entry(command.kind).or_default() += 1;
-            seen += 1;
-        }
-        if !violations.is_empty() {
-            break;
-        }
+        // Commands that are decided on ahead of time come in order at the end.
+        log.extend(channel.take_log());
+    }
+    log.sort_by_key(|command| command.cycle);
+    for command in log {
+        checker.check(&command, &mut violations);
+        *kinds.entry(command.kind).or_default() += 1;
     }
     violations
 }
@@ -117,25 +127,33 @@ fn commands() -> u64 {
     std::env::var("DRAM_COMMANDS").ok().map_or(60_000, |text| text.parse().expect("a number of commands"))
 }
 
-#[test]
-fn no_rule_is_broken_under_random_traffic() {
+/// Audits every preset; `kinds` kinds of commands occur, so that no rule goes without something to watch.
+fn audit_all<C: Controller>(configs: fn(&Device) -> Vec<Config>, kinds: usize) {
     for preset in Device::presets() {
-        let device = Device::preset(preset).expect("a preset");
-        let configs = configs(&device);
-        let mut kinds = BTreeMap::new();
+        let configs = configs(&Device::preset(preset).expect("a preset"));
+        let mut seen = BTreeMap::new();
         for (number, config) in configs.iter().enumerate() {
-            let violations = audit(config, commands() / configs.len() as u64, number as u64, &mut kinds);
+            let violations = audit::<C>(config, commands() / configs.len() as u64, number as u64, &mut seen);
             assert_eq!(violations, [], "{preset}, policy {number}");
         }
-        // All twelve kinds occur, so that no rule went without something to watch.
-        assert!(kinds.len() == 12 && kinds.values().all(|count| *count >= 5), "{preset}: {kinds:?}");
-        println!("{preset}: {kinds:?}");
+        assert!(seen.len() == kinds && seen.values().all(|count| *count >= 5), "{preset}: {seen:?}");
+        println!("{preset}: {seen:?}");
     }
 }
 
-/// What the audit itself is worth: the stream of a controller that believes in a shorter time is caught.
 #[test]
-fn a_controller_that_is_a_clock_too_fast_is_caught() {
+fn no_rule_is_broken_under_random_traffic() {
+    audit_all::<Channel>(configs, 12);
+}
+
+#[test]
+fn no_rule_is_broken_in_order() {
+    // No column command closes its bank.
+    audit_all::<InOrder>(in_order_configs, 10);
+}
+
+/// What the audit itself is worth: the stream of a controller that believes in a shorter time is caught.
+fn a_clock_too_fast_is_caught<C: Controller>() {
     type Shorten = fn(&mut dram::Timing) -> &mut u32;
     let shorten: [(&str, Shorten); 14] = [
         ("tRCD", |t| &mut t.rcd),
@@ -158,7 +176,7 @@ fn a_controller_that_is_a_clock_too_fast_is_caught() {
         let mut fast = device.clone();
         *field(&mut fast.timing) -= 1;
         let config = Config { ranks: vec![Ranks { kind: RankKind::Dram, count: 2 }], ..Config::new(fast) };
-        let mut channel = Channel::new(&config).expect("a channel");
+        let mut channel = C::new(&config).expect("a channel");
         channel.keep_log();
         let mut traffic =
             support::Traffic::new(support::Pattern::RandomMixed, 1 << 24, Streams::new(3).stream("traffic"));
@@ -166,8 +184,18 @@ fn a_controller_that_is_a_clock_too_fast_is_caught() {
         let mut checker = Checker::new(&device, &[true, true]);
         let mut violations = Vec::new();
         for command in channel.take_log() {
-            checker.check(&Command { ..command }, &mut violations);
+            checker.check(&command, &mut violations);
         }
         assert!(!violations.is_empty(), "{name} was a clock short and nothing was found");
     }
+}
+
+#[test]
+fn a_controller_that_is_a_clock_too_fast_is_caught() {
+    a_clock_too_fast_is_caught::<Channel>();
+}
+
+#[test]
+fn one_that_serves_in_order_a_clock_too_fast_is_caught() {
+    a_clock_too_fast_is_caught::<InOrder>();
 }

@@ -1,7 +1,10 @@
 //! What a user gets wrong in a device file or a configuration is told in one line.
 
-use dram::{Channel, Config, Device, Ranks};
+mod support;
+
+use dram::{Channel, Config, Device, InOrder, PagePolicy, Ranks};
 use sim::Time;
+use support::controller::Controller;
 
 const DDR3: &str = include_str!("../presets/ddr3-1600.toml");
 
@@ -55,9 +58,38 @@ fn mistakes_in_a_configuration_are_told() {
 }
 
 #[test]
+fn what_is_not_served_in_order_is_told() {
+    let plain = Config::new(Device::parse(DDR3).expect("a device"));
+    let cases = [
+        (
+            Config { page: PagePolicy::Closed, ..plain.clone() },
+            "page: found Closed, expected Open where requests are served in order",
+        ),
+        (
+            Config { refresh_postpone: 1, ..plain.clone() },
+            "refresh_postpone: found 1, expected 0 where requests are served in order",
+        ),
+        (Config { ports: 0, ..plain }, "ports: found 0, expected 1 to 16"),
+    ];
+    for (config, expected) in cases {
+        assert_eq!(InOrder::new(&config).err().expect(expected).to_string(), expected);
+    }
+}
+
+fn ask_beyond_the_end<C: Controller>() {
+    let config = Config::new(Device::parse(DDR3).expect("a device"));
+    let mut channel = C::new(&config).expect("a channel");
+    channel.submit(Time::ZERO, dram::Request { address: config.bytes() - 32, bytes: 64, ..Default::default() });
+}
+
+#[test]
 #[should_panic(expected = "is not within one of the groups of ranks")]
 fn a_request_beyond_the_end_is_refused() {
-    let config = Config::new(Device::parse(DDR3).expect("a device"));
-    let mut channel = Channel::new(&config).expect("a channel");
-    channel.submit(Time::ZERO, dram::Request { address: config.bytes() - 32, bytes: 64, ..Default::default() });
+    ask_beyond_the_end::<Channel>();
+}
+
+#[test]
+#[should_panic(expected = "is not within one of the groups of ranks")]
+fn a_request_beyond_the_end_is_refused_in_order() {
+    ask_beyond_the_end::<InOrder>();
 }

@@ -8,7 +8,8 @@
 //!   command. If short reads leave it no time, it has [`Config::turn_min`] bursts whenever that many of theirs went ahead.
 //! * A short read of what a write in the backlog holds is answered from there. One of which the backlog holds a part joins
 //!   it, behind that write.
-//! * A posted write is accepted when no more than [`Config::write_queue`] bursts of it, and of writes before it, wait.
+//! * A posted write is accepted when no more than [`Config::write_queue`] bursts of writes before it wait: the controller
+//!   has room for these and for one request more.
 //! * A refresh comes when it is due: behind what was booked until then, before all else.
 //!
 //! What this leaves out of [`Channel`] is the search for rows that are open. Where reads are short and far apart, or long,
@@ -29,7 +30,7 @@ use crate::config::{Config, ConfigError, PagePolicy};
 use crate::layout::Place;
 use crate::power::{EnergyByUse, RankActivity};
 use crate::rank::State;
-use crate::request::{Ack, Completion, Kind, Request};
+use crate::request::{Completion, Kind, Request};
 use backlog::{Pending, Posted};
 use slots::{REACH, Slots};
 
@@ -49,14 +50,20 @@ pub struct InOrder {
     /// Write bursts that came, and those of them that were served.
     asked: u64,
     written: u64,
+    /// Read bursts when a write was last served, and whether one was.
+    read_before: Option<u64>,
     /// Bursts of short reads since the backlog was last served.
     passed: u32,
     /// The command bus behind `behind`.
     slots: Slots,
     /// Booked reads have no command before this: the backlog's, and those for ranks, are.
     behind: u64,
-    /// No refresh is due before this.
+    /// No refresh is due before this, and then this rank's.
     refresh_at: u64,
+    refresh_rank: usize,
+    /// From one to the next, and that ranks do more than refresh in idle time.
+    interval: u64,
+    rests: bool,
 }
 
 /// What waits to be written of what is to be read.
@@ -83,18 +90,24 @@ impl InOrder {
                 "0 where requests are served in order",
             ));
         }
-        Ok(InOrder {
+        let mut controller = InOrder {
             channel: Channel::new(config)?,
             backlog: VecDeque::new(),
             ending: 0,
             posted: VecDeque::new(),
             asked: 0,
             written: 0,
+            read_before: None,
             passed: 0,
             slots: Slots::new(),
             behind: 0,
             refresh_at: 0,
-        })
+            refresh_rank: 0,
+            interval: u64::from(config.device.timing.refi),
+            rests: config.power_down_after.is_some() || config.self_refresh_after.is_some(),
+        };
+        controller.look_for_refresh();
+        Ok(controller)
     }
 
     /// The ranks, for configuration and counters. Of its counters those of idle time are as of the last call.
@@ -106,33 +119,39 @@ impl InOrder {
     ///
     /// # Panics
     /// As there.
-    #[inline]
     pub fn submit(&mut self, now: Time, request: Request) {
-        let arrival = self.channel.clock.at_or_after(now);
-        self.come_to(arrival);
-        if self.refresh_at < arrival {
-            self.refresh(arrival);
+        if let Some(done) = self.submit_early(now, request) {
+            self.channel.tell(done);
         }
+    }
+
+    /// As [`InOrder::submit`]; if it is known when the request is done, it is said at once instead of by
+    /// [`InOrder::advance`], and is to be counted by who hears it.
+    #[inline(always)]
+    pub(crate) fn submit_early(&mut self, now: Time, request: Request) -> Option<Completion> {
+        let arrival = self.channel.clock.at_or_after(now);
         let (group, bursts, burst) = self.channel.locate(&request);
         let Request { port, kind, .. } = request;
         self.channel.port_stats[port as usize].bytes[kind as usize] +=
             u64::from(bursts) << self.channel.settings.burst_shift;
         let layout = &self.channel.regions[group as usize].layout;
         if kind == Kind::Read && bursts <= SHORT && layout.in_row(burst) >= bursts {
+            let place = layout.place(burst);
+            self.come_to(arrival);
             match self.held(group, burst, bursts) {
                 Held::Nothing => {
-                    let place = layout.place(burst);
-                    return self.book(now, arrival, &request, group, &place, bursts);
+                    let end = self.book(arrival, &request, &place, bursts);
+                    return Some(self.channel.completion(&request, group, now, end));
                 }
                 Held::All => {
                     self.channel.stats.forwarded += u64::from(bursts);
-                    let at = self.channel.clock.time(arrival + 1) + self.channel.settings.latency;
-                    return self.channel.finish_request(&request, group, now, at);
+                    let end = self.channel.clock.time(arrival + 1) + self.channel.settings.latency;
+                    return Some(self.channel.completion(&request, group, now, end));
                 }
                 Held::Part => {}
             }
         }
-        self.append(now, arrival, request, group, burst, bursts);
+        self.append(now, arrival, request, group, burst, bursts)
     }
 
     /// What of these bursts writes of the backlog hold.
@@ -145,7 +164,7 @@ impl InOrder {
     fn held_by_writes(&self, group: u32, burst: u64, bursts: u32) -> Held {
         let end = burst + u64::from(bursts);
         // The last to write is the first to answer.
-        for write in self.backlog.iter().rev().filter(|pending| pending.request.kind == Kind::Write) {
+        for write in self.backlog.iter().rev().filter(|pending| pending.kind == Kind::Write) {
             let last = write.burst + u64::from(write.left);
             if write.group == group && write.burst < end && burst < last {
                 return if write.burst <= burst && end <= last { Held::All } else { Held::Part };
@@ -154,9 +173,9 @@ impl InOrder {
         Held::Nothing
     }
 
-    /// A short read takes its clocks.
+    /// A short read takes its clocks: when its data are there.
     #[inline(always)]
-    fn book(&mut self, now: Time, arrival: u64, request: &Request, group: u32, place: &Place, bursts: u32) {
+    fn book(&mut self, arrival: u64, request: &Request, place: &Place, bursts: u32) -> Time {
         if !self.backlog.is_empty() {
             self.passed += bursts;
             if self.passed > self.channel.settings.turn_min {
@@ -168,10 +187,7 @@ impl InOrder {
             self.wake(arrival, rank);
         }
         let ahead = self.channel.floor;
-        if ahead > arrival + REACH {
-            self.behind = self.behind.max(ahead);
-        }
-        let from = arrival.max(self.behind);
+        let from = arrival.max(self.behind).max(ahead.saturating_sub(REACH));
         self.open(from, rank, bank, place);
         let (mut column, slots) = (from, self.channel.settings.column_slots);
         for burst in 0..bursts {
@@ -185,8 +201,7 @@ impl InOrder {
         // Rows may have been opened before columns of other reads.
         self.channel.floor = ahead.max(column + slots);
         self.channel.now = self.channel.floor - slots;
-        let end = self.channel.data_end(column, Kind::Read);
-        self.channel.finish_request(request, group, now, end);
+        self.channel.data_end(column, Kind::Read)
     }
 
     /// The row of a booked read is opened, if it is not open.
@@ -216,7 +231,7 @@ impl InOrder {
     /// asked for is to be told of. The time may turn out to be too early; it is never too late.
     #[inline]
     pub fn next_event(&mut self) -> Option<Time> {
-        let done = self.channel.done.front().map_or(Time::MAX, |done| done.at);
+        let done = self.channel.done.first();
         let next = if self.ending == 0 && self.posted.is_empty() { done } else { done.min(self.soonest()) };
         (next != Time::MAX).then_some(next)
     }
@@ -227,12 +242,8 @@ impl InOrder {
         if !self.backlog.is_empty() {
             self.serve(self.channel.clock.at_or_before(now) + 1, u32::MAX);
         }
-        while let Some(done) = self.channel.done.front() {
-            if done.at > now {
-                break;
-            }
-            completions.push(*done);
-            self.channel.done.pop_front();
+        while let Some(done) = self.channel.done.take(now) {
+            completions.push(done);
         }
     }
 
@@ -267,9 +278,4 @@ impl Channel {
     pub(crate) fn number_of(&self, place: &Place) -> usize {
         (place.group << self.settings.group_shift | place.bank) as usize
     }
-}
-
-/// Whether a request is done when it is served, not when it is accepted.
-fn ends_served(request: &Request) -> bool {
-    request.kind == Kind::Read || request.ack == Ack::Written
 }

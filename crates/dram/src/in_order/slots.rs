@@ -1,60 +1,72 @@
 //! Clocks of the command bus that are taken ahead of time.
 
-/// How far ahead of the present commands are kept apart, in clocks.
+/// Commands come no more clocks than this before the last that was booked.
 pub(super) const REACH: u64 = 2048;
-/// Twice as many bits, so that none is met again while it matters.
+/// Twice as many clocks, so that no two of those that matter share a word.
 const WORDS: u64 = 2 * REACH / 64;
 
-/// A bit for each clock, in a ring.
+/// 64 clocks: which they are, and a bit for each that is taken.
+#[derive(Clone, Copy)]
+struct Word {
+    number: u64,
+    taken: u64,
+}
+
+/// A bit for each clock, in a ring. A word that was used for other clocks is as good as empty: those are long over.
 pub(super) struct Slots {
-    words: [u64; WORDS as usize],
-    /// The last word in use.
-    last: u64,
+    words: [Word; WORDS as usize],
 }
 
 impl Slots {
     pub const fn new() -> Slots {
-        Slots { words: [0; WORDS as usize], last: 0 }
+        Slots { words: [Word { number: 0, taken: 0 }; WORDS as usize] }
     }
 
     /// Takes the first `count` clocks in a row that are free, from `cycle` on: the first of them.
     #[inline(always)]
-    pub fn take(&mut self, mut cycle: u64, count: u64) -> u64 {
-        self.reach(cycle + count);
-        // Most commands take one clock, and find it free.
-        let mut free = 0;
-        while free < count {
-            let at = cycle + free;
-            free = if self.words[(at / 64 % WORDS) as usize] >> (at % 64) & 1 == 0 { free + 1 } else { 0 };
-            if free == 0 {
-                cycle = at + 1;
-                self.reach(cycle + count);
-            }
-        }
-        for at in cycle..cycle + count {
-            self.words[(at / 64 % WORDS) as usize] |= 1 << (at % 64);
-        }
-        cycle
+    pub fn take(&mut self, cycle: u64, count: u64) -> u64 {
+        if count == 1 { self.take_one(cycle) } else { self.take_row(cycle, count) }
     }
 
-    /// Words up to the one of `cycle` come into use: what they were used for is long over.
     #[inline(always)]
-    fn reach(&mut self, cycle: u64) {
-        if cycle / 64 > self.last {
-            self.advance(cycle / 64);
+    fn take_one(&mut self, mut cycle: u64) -> u64 {
+        loop {
+            let word = self.word(cycle);
+            let free = !word.taken >> (cycle % 64);
+            if free != 0 {
+                cycle += u64::from(free.trailing_zeros());
+                word.taken |= 1 << (cycle % 64);
+                return cycle;
+            }
+            cycle = (cycle / 64 + 1) * 64;
         }
     }
 
     #[inline(never)]
-    fn advance(&mut self, word: u64) {
-        if word - self.last >= WORDS {
-            self.words = [0; WORDS as usize];
-        } else {
-            for old in self.last + 1..=word {
-                self.words[(old % WORDS) as usize] = 0;
+    fn take_row(&mut self, mut cycle: u64, count: u64) -> u64 {
+        let mut free = 0;
+        while free < count {
+            let at = cycle + free;
+            free = if self.word(at).taken >> (at % 64) & 1 == 0 { free + 1 } else { 0 };
+            if free == 0 {
+                cycle = at + 1;
             }
         }
-        self.last = word;
+        for at in cycle..cycle + count {
+            self.word(at).taken |= 1 << (at % 64);
+        }
+        cycle
+    }
+
+    /// The word of a clock, empty if it was another's.
+    #[inline(always)]
+    fn word(&mut self, cycle: u64) -> &mut Word {
+        let number = cycle / 64;
+        let word = &mut self.words[(number % WORDS) as usize];
+        if word.number != number {
+            *word = Word { number, taken: 0 };
+        }
+        word
     }
 }
 

@@ -1,7 +1,11 @@
 //! Traffic for the tests: patterns of requests, and a driver that keeps some of them outstanding.
 #![allow(dead_code, reason = "each test uses its part")]
 
-use dram::{Channel, Completion, Kind, Request};
+pub mod controller;
+pub mod streams;
+
+use controller::Controller;
+use dram::{Completion, Kind, Request};
 use sim::{Rng, Time};
 
 /// What is asked for, request by request.
@@ -80,8 +84,8 @@ impl Outcome {
 }
 
 /// Runs `requests` requests, `outstanding` at a time: each completion is followed by the next request, a clock later.
-pub fn run(channel: &mut Channel, traffic: &mut Traffic, requests: u64, outstanding: u64) -> Outcome {
-    let gap = channel.config().device.clock.time(1);
+pub fn run(channel: &mut impl Controller, traffic: &mut Traffic, requests: u64, outstanding: u64) -> Outcome {
+    let gap = channel.channel().config().device.clock.time(1);
     let mut outcome = Outcome::default();
     let mut done: Vec<Completion> = Vec::new();
     let mut submitted = outstanding.min(requests);
@@ -109,10 +113,10 @@ pub fn run(channel: &mut Channel, traffic: &mut Traffic, requests: u64, outstand
 }
 
 /// Runs `requests` requests, one every `cycles` of the clock.
-pub fn run_paced(channel: &mut Channel, traffic: &mut Traffic, requests: u64, cycles: u64) -> Outcome {
+pub fn run_paced(channel: &mut impl Controller, traffic: &mut Traffic, requests: u64, cycles: u64) -> Outcome {
     let mut outcome = Outcome::default();
     let mut done = Vec::new();
-    let clock = channel.config().device.clock;
+    let clock = channel.channel().config().device.clock;
     for number in 0..requests {
         let at = clock.time(number * cycles);
         while let Some(now) = channel.next_event().filter(|now| *now <= at) {

@@ -23,6 +23,14 @@ pub enum Purpose {
     ReadOut(u32),
 }
 
+impl Purpose {
+    /// Its end is waited for. That of others need not be told.
+    #[inline]
+    pub fn is_awaited(self) -> bool {
+        !matches!(self, Purpose::LateLine | Purpose::TagsBack)
+    }
+}
+
 /// Ports of the DRAM controller that the requests come from.
 pub const PORTS: u8 = 3;
 
@@ -44,7 +52,7 @@ pub struct DramRequest {
 /// What is to be done.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Action {
-    /// By DRAM. To be answered with [`Input::Dram`].
+    /// By DRAM. To be answered with [`Input::Dram`], if its [purpose](Purpose::is_awaited) is waited for.
     Dram(DramRequest),
     /// Read a flash page. To be answered with [`Input::Fetched`].
     Fetch {
@@ -187,7 +195,8 @@ pub enum Decision {
 
 /// Who does what the controller wants done, at once and in order.
 pub trait Outside {
-    /// Something is to be read or written in DRAM. To be answered with [`Input::Dram`].
+    /// Something is to be read or written in DRAM. To be answered with [`Input::Dram`], if its
+    /// [purpose](Purpose::is_awaited) is waited for.
     fn dram(&mut self, request: DramRequest);
     /// See [`Action::Fetch`].
     fn fetch(&mut self, fetch: u32, page: u64);

@@ -60,9 +60,8 @@ impl Outside for Around {
         self.dram_asked = true;
         let DramRequest { purpose, port, write, address, bytes } = request;
         let kind = if write { Kind::Write } else { Kind::Read };
-        self.modules
-            .memory
-            .submit(self.now, Request { id: word_of(purpose), port, kind, address, bytes, ack: Ack::Accepted });
+        let ack = if purpose.is_awaited() { Ack::Accepted } else { Ack::Untold };
+        self.modules.memory.submit(self.now, Request { id: word_of(purpose), port, kind, address, bytes, ack });
     }
 
     fn fetch(&mut self, fetch: u32, page: u64) {

@@ -1,0 +1,50 @@
+//! What both controllers of a channel can do.
+
+use dram::{Channel, Command, Completion, Config, ConfigError, InOrder, RankActivity, Request};
+use sim::Time;
+
+pub trait Controller: Sized {
+    fn new(config: &Config) -> Result<Self, ConfigError>;
+    fn submit(&mut self, now: Time, request: Request);
+    fn next_event(&mut self) -> Option<Time>;
+    fn advance(&mut self, now: Time, completions: &mut Vec<Completion>);
+    fn keep_log(&mut self);
+    fn take_log(&mut self) -> Vec<Command>;
+    fn activity(&mut self, now: Time) -> Vec<RankActivity>;
+    fn channel(&self) -> &Channel;
+}
+
+macro_rules! controller {
+    ($controller:ty, $channel:expr) => {
+        impl Controller for $controller {
+            fn new(config: &Config) -> Result<Self, ConfigError> {
+                <$controller>::new(config)
+            }
+            fn submit(&mut self, now: Time, request: Request) {
+                self.submit(now, request);
+            }
+            fn next_event(&mut self) -> Option<Time> {
+                self.next_event()
+            }
+            fn advance(&mut self, now: Time, completions: &mut Vec<Completion>) {
+                self.advance(now, completions);
+            }
+            fn keep_log(&mut self) {
+                self.keep_log();
+            }
+            fn take_log(&mut self) -> Vec<Command> {
+                self.take_log()
+            }
+            fn activity(&mut self, now: Time) -> Vec<RankActivity> {
+                self.activity(now)
+            }
+            fn channel(&self) -> &Channel {
+                let channel: fn(&Self) -> &Channel = $channel;
+                channel(self)
+            }
+        }
+    };
+}
+
+controller!(Channel, |channel| channel);
+controller!(InOrder, InOrder::channel);
