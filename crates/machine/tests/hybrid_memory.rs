@@ -256,9 +256,11 @@ fn answers(memory: &mut MainMemory, seed: u64, goes_on: bool) -> Vec<(u32, Time)
 
 #[test]
 fn going_on_to_the_next_answer_is_going_from_event_to_event() {
-    for (seed, latency) in [(1, 0), (2, 30), (3, 7)] {
+    for (seed, latency, full) in [(1, 0, false), (2, 30, false), (3, 7, false), (4, 7, true), (5, 100, true)] {
         let mut config = small(4096);
-        config.link.latency = Time::from_ns(latency);
+        (config.link.latency, config.full) = (Time::from_ns(latency), full);
+        config.nand.scheduling.cache_read = full;
+        (config.nvmm.pages, config.cache.pages, config.nvmm.versions) = (80, 80 * 16, 80 * 20);
         let make = || MainMemory::Hybrid(Box::new(made(&config, seed)));
         let (mut stepped, mut gone_on) = (make(), make());
         let expected = answers(&mut stepped, seed, false);

@@ -139,7 +139,7 @@ impl World {
         // A segment alone is asked for by either way.
         if let Request::Read { address, segments } = request
             && segments.is_power_of_two()
-            && tag.0 % 2 == 0
+            && tag.0.is_multiple_of(2)
             && let Some(op) = self.nvmm.read_alone(tag, application, address, segments.trailing_zeros())
         {
             self.pending.push(Pending::Read(op));
