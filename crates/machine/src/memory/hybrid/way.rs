@@ -5,13 +5,15 @@ use std::collections::VecDeque;
 use sim::Time;
 
 pub(super) struct Way<T> {
-    messages: VecDeque<(T, Time)>,
+    /// The first, which is mostly the only one, and those behind it.
+    first: Option<T>,
     first_at: Time,
+    others: VecDeque<(T, Time)>,
 }
 
 impl<T: Copy> Way<T> {
     pub fn new() -> Way<T> {
-        Way { messages: VecDeque::new(), first_at: Time::MAX }
+        Way { first: None, first_at: Time::MAX, others: VecDeque::new() }
     }
 
     /// When the first message comes; [`Time::MAX`]: never.
@@ -23,10 +25,11 @@ impl<T: Copy> Way<T> {
     /// A message that comes at `at`, not before any other.
     #[inline]
     pub fn send(&mut self, message: T, at: Time) {
-        if self.messages.is_empty() {
-            self.first_at = at;
+        if self.first.is_some() {
+            self.others.push_back((message, at));
+        } else {
+            (self.first, self.first_at) = (Some(message), at);
         }
-        self.messages.push_back((message, at));
     }
 
     /// Takes the first message, which has come.
@@ -35,8 +38,11 @@ impl<T: Copy> Way<T> {
     /// If there is none.
     #[inline]
     pub fn take(&mut self) -> (T, Time) {
-        let first = self.messages.pop_front().expect("a message has come");
-        self.first_at = self.messages.front().map_or(Time::MAX, |(_, at)| *at);
-        first
+        let taken = (self.first.take().expect("a message has come"), self.first_at);
+        self.first_at = Time::MAX;
+        if let Some((message, at)) = self.others.pop_front() {
+            (self.first, self.first_at) = (Some(message), at);
+        }
+        taken
     }
 }
