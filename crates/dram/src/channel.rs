@@ -340,17 +340,19 @@ impl Channel {
     /// The group of ranks, the number of bursts and the first of them within the group.
     #[inline(always)]
     pub(crate) fn locate(&self, request: &Request) -> (u32, u32, u64) {
-        let end = request.address + u64::from(request.bytes);
-        for (number, region) in self.regions.iter().enumerate() {
-            let offset = request.address.wrapping_sub(region.base);
-            if offset < region.bytes && end <= region.base + region.bytes && request.bytes > 0 {
-                let shift = self.settings.burst_shift;
-                let first = offset >> shift;
-                let last = (offset + u64::from(request.bytes) - 1) >> shift;
-                return (number as u32, (last - first + 1) as u32, first);
-            }
-        }
-        self.refuse(request)
+        let holds = |region: &Region| {
+            let (offset, bytes) = (request.address.wrapping_sub(region.base), u64::from(request.bytes));
+            offset < region.bytes && bytes <= region.bytes - offset && bytes > 0
+        };
+        // Most channels have ranks of one kind.
+        let number = match &self.regions[..] {
+            [only] if holds(only) => 0,
+            regions => regions.iter().position(holds).unwrap_or_else(|| self.refuse(request)),
+        };
+        let shift = self.settings.burst_shift;
+        let offset = request.address - self.regions[number].base;
+        let (first, last) = (offset >> shift, (offset + u64::from(request.bytes) - 1) >> shift);
+        (number as u32, (last - first + 1) as u32, first)
     }
 
     #[cold]
