@@ -27,8 +27,6 @@ pub struct LineLink {
     without: Time,
     to_memory: Serial,
     to_cache: Serial,
-    /// When the last message came to either end.
-    last: [Time; 2],
 }
 
 impl LineLink {
@@ -41,22 +39,21 @@ impl LineLink {
             without: time(config.header),
             to_memory: Serial::default(),
             to_cache: Serial::default(),
-            last: [Time::ZERO; 2],
         }
     }
 
     /// A request is sent at `now`, with a line that comes back or without: when memory has it.
+    #[inline]
     pub fn request(&mut self, now: Time, with_line: bool) -> Time {
         let length = if with_line { self.with } else { self.without };
-        self.last[0] = self.last[0].max(self.to_memory.take(now, length).to + self.latency);
-        self.last[0]
+        self.to_memory.take(now, length).to + self.latency
     }
 
     /// Its answer is sent at `now`, with the line that was asked for or without: when the cache has it.
+    #[inline]
     pub fn answer(&mut self, now: Time, with_line: bool) -> Time {
         let length = if with_line { self.with } else { self.without };
-        self.last[1] = self.last[1].max(self.to_cache.take(now, length).to + self.latency);
-        self.last[1]
+        self.to_cache.take(now, length).to + self.latency
     }
 }
 

@@ -151,6 +151,7 @@ impl HybridMemory {
     }
 
     /// See [`super::MainMemory::submit`].
+    #[inline]
     pub fn submit(&mut self, now: Time, request: LineRequest) {
         // What is due before must not come after.
         if self.next_step() <= now {
@@ -160,9 +161,15 @@ impl HybridMemory {
         if at > now {
             self.arrivals.send(request, at);
         } else {
-            self.arrive(now, request);
-            self.settle(now, now, false);
+            self.arrive_at_once(now, request);
         }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn arrive_at_once(&mut self, now: Time, request: LineRequest) {
+        self.arrive(now, request);
+        self.settle(now, now, false);
     }
 
     #[inline(always)]
