@@ -70,7 +70,10 @@ fn measured_memory(memory: &mut Memory, requests: &[Request], outstanding: usize
     }
     while let Some(now) = if far { memory.next_done() } else { memory.next_event() } {
         if far {
-            memory.advance_done(now, &mut done);
+            memory.come_to_done(now);
+            while let Some(completion) = memory.take_done(now) {
+                done.push(completion);
+            }
         } else {
             memory.advance(now, &mut done);
         }

@@ -458,17 +458,22 @@ impl Channel {
     #[inline(always)]
     pub(crate) fn finish_request(&mut self, request: &Request, group: u32, submitted: Time, at: Time) {
         if !request.ends_untold() {
-            let completion = self.completion(request, group, submitted, at);
-            self.done.insert(completion);
+            self.tell(self.completion(request, group, submitted, at));
         }
     }
 
-    /// A request that is, or will be, done; counted as such.
+    /// Counts and keeps what is to be told.
     #[inline(always)]
-    pub(crate) fn completion(&mut self, request: &Request, group: u32, submitted: Time, at: Time) -> Completion {
+    pub(crate) fn tell(&mut self, done: Completion) {
+        self.port_stats[done.port as usize].note(done.kind, done.at - done.submitted);
+        self.done.insert(done);
+    }
+
+    /// Of a request that is, or will be, done.
+    #[inline(always)]
+    pub(crate) fn completion(&self, request: &Request, group: u32, submitted: Time, at: Time) -> Completion {
         let Request { id, port, kind, .. } = *request;
         let rank_kind = self.regions[group as usize].kind;
-        self.port_stats[port as usize].note(kind, at - submitted);
         Completion { id, port, kind, rank_kind, submitted, at }
     }
 

@@ -232,41 +232,20 @@ impl Memory {
         }
     }
 
-    /// As [`Memory::advance`], for who goes by [`Memory::next_done`]: channels that have nothing done by `now` stay where
-    /// they are.
-    #[inline]
-    pub fn advance_done(&mut self, now: Time, completions: &mut Vec<Completion>) {
-        if self.first_due <= now {
-            self.advance_channels(now, now, completions);
-        } else {
-            self.take_known(now, completions);
-        }
-    }
-
-    /// Comes to `now`; appends what is done to `completions`, in order of time.
-    pub fn advance(&mut self, now: Time, completions: &mut Vec<Completion>) {
-        self.advance_channels(now, Time::MAX, completions);
-    }
-
-    /// Channels that are to be called by `due` come to `now`. What they are done with takes its place among what was known.
-    #[inline(never)]
-    fn advance_channels(&mut self, now: Time, due: Time, completions: &mut Vec<Completion>) {
-        self.first_due = Time::ZERO;
-        for (channel, its_due) in self.channels.iter_mut().zip(&mut self.due) {
-            if *its_due <= due {
-                *its_due = Time::ZERO;
-                channel.advance(now, &mut self.parts);
-            }
-        }
-        for part in self.parts.drain(..) {
-            self.known.insert(part);
-        }
-        self.take_known(now, completions);
-    }
-
+    /// Comes to `now`, for who goes by [`Memory::next_done`]: channels that have nothing done by then stay where they are.
+    /// What is done is to be [taken](Memory::take_done).
     #[inline(always)]
-    fn take_known(&mut self, now: Time, completions: &mut Vec<Completion>) {
-        while let Some(mut done) = self.known.take(now) {
+    pub fn come_to_done(&mut self, now: Time) {
+        if self.first_due <= now {
+            self.advance_channels(now, now);
+        }
+    }
+
+    /// Takes the next of what is known to be done by `now`, in order of time.
+    #[inline(always)]
+    pub fn take_done(&mut self, now: Time) -> Option<Completion> {
+        loop {
+            let mut done = self.known.take(now)?;
             if done.id & PART != 0 {
                 let number = (done.id & !PART) as u32;
                 let whole = &mut self.wholes[number as usize];
@@ -278,7 +257,30 @@ impl Memory {
                 self.free.push(number);
             }
             self.port_stats[done.port as usize].note(done.kind, done.at - done.submitted);
+            return Some(done);
+        }
+    }
+
+    /// Comes to `now`; appends what is done to `completions`, in order of time.
+    pub fn advance(&mut self, now: Time, completions: &mut Vec<Completion>) {
+        self.advance_channels(now, Time::MAX);
+        while let Some(done) = self.take_done(now) {
             completions.push(done);
+        }
+    }
+
+    /// Channels that are to be called by `due` come to `now`. What they are done with takes its place among what was known.
+    #[inline(never)]
+    fn advance_channels(&mut self, now: Time, due: Time) {
+        self.first_due = Time::ZERO;
+        for (channel, its_due) in self.channels.iter_mut().zip(&mut self.due) {
+            if *its_due <= due {
+                *its_due = Time::ZERO;
+                channel.advance(now, &mut self.parts);
+            }
+        }
+        for part in self.parts.drain(..) {
+            self.known.insert(part);
         }
     }
 

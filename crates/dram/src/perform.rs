@@ -3,7 +3,7 @@
 use sim::Time;
 
 use crate::bank::CLOSED;
-use crate::board::{BANKS, Choice, RANKS, class};
+use crate::board::{Choice, RANKS, class};
 use crate::channel::Channel;
 use crate::command::CommandKind;
 use crate::queue::NONE;
@@ -267,10 +267,9 @@ impl Channel {
         match kind {
             CommandKind::PrechargeAll => {
                 chosen.count(cycle);
-                let mut open = std::mem::take(&mut chosen.open);
-                while open != 0 {
-                    let bank = &mut self.boards[rank % RANKS].banks[open.trailing_zeros() as usize % BANKS];
-                    open &= open - 1;
+                chosen.open = 0;
+                // Of a bank that is closed the time to close it begins anew.
+                for bank in &mut self.boards[rank % RANKS].banks[..self.settings.banks] {
                     bank.row = CLOSED;
                     bank.hit = [NONE; 2];
                     raise(&mut bank.next_activate, cycle + u64::from(t.rpab));

@@ -17,13 +17,7 @@ impl Nvmm {
     /// # Panics
     /// If the tag is used by a request under way.
     #[inline(always)]
-    pub fn read_alone(
-        &mut self,
-        tag: Tag,
-        application: Application,
-        address: Address,
-        segment: u32,
-    ) -> Option<ReadOp> {
+    pub fn read_alone(&mut self, tag: Tag, application: Application, address: Address, segment: u32) -> Option<ReadOp> {
         let (page, segments, home) = (address.page(), self.config.segments, address.controller());
         let exists = page < self.config.pages && segment < segments;
         if !exists || !(home == self.config.controller || home.is_local()) || !self.is_quiet() {

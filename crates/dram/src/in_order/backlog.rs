@@ -225,7 +225,7 @@ impl InOrder {
             let end = self.channel.data_end(last, kind);
             let completion =
                 self.channel.completion(&Request { id, port, kind, ..Request::default() }, group, submitted, end);
-            self.channel.done.insert(completion);
+            self.channel.tell(completion);
         }
         self.backlog.pop_front();
     }

@@ -121,12 +121,12 @@ impl InOrder {
     /// As there.
     pub fn submit(&mut self, now: Time, request: Request) {
         if let Some(done) = self.submit_early(now, request) {
-            self.channel.done.insert(done);
+            self.channel.tell(done);
         }
     }
 
     /// As [`InOrder::submit`]; if it is known when the request is done, it is said at once instead of by
-    /// [`InOrder::advance`].
+    /// [`InOrder::advance`], and is to be counted by who hears it.
     #[inline(always)]
     pub(crate) fn submit_early(&mut self, now: Time, request: Request) -> Option<Completion> {
         let arrival = self.channel.clock.at_or_after(now);

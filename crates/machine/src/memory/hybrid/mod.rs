@@ -10,7 +10,6 @@ mod parts;
 mod report;
 mod way;
 
-use dram::Completion;
 use link::{LineLink, LineLinkConfig};
 use media::line::{LineKind, LineRequest};
 use nand::{Nand, PayloadKind};
@@ -87,7 +86,6 @@ pub struct HybridMemory {
     around: Around,
     /// When DRAM has something to do; never: [`Time::MAX`].
     dram_at: Time,
-    dram_done: Vec<Completion>,
     nvmm: Nvmm,
     flash: nvmm::Actions,
     nand: Nand,
@@ -139,7 +137,6 @@ impl HybridMemory {
                 contents: config.verify.then(|| Box::new(Contents::new(&config.cache))),
             },
             dram_at: Time::MAX,
-            dram_done: Vec::new(),
             table_dram: energy::TableDram::new(&config)?,
             programs_before: 0,
             nvmm,
@@ -253,10 +250,10 @@ impl HybridMemory {
 
     #[inline(always)]
     fn advance_dram(&mut self, now: Time) {
-        self.around.modules.memory.advance_done(now, &mut self.dram_done);
+        self.around.modules.memory.come_to_done(now);
         self.around.now = now;
-        for completion in self.dram_done.drain(..) {
-            self.hybrid.dram(purpose_of(completion.id), &mut self.around);
+        while let Some(done) = self.around.modules.memory.take_done(now) {
+            self.hybrid.dram(purpose_of(done.id), &mut self.around);
         }
         self.around.dram_asked = true;
     }
