@@ -5,7 +5,8 @@
 //! schedulers [PRESET [RANKS]]
 //! ```
 //!
-//! A request follows each completion a clock later. Random ones go all over memory; `copy` reads one half and writes the
+//! A request follows each completion a clock later; in the second table random reads of 64 come at random, at a mean rate,
+//! whatever is done. Random ones go all over memory; `copy` reads one half and writes the
 //! other, sequentially; writes are done when the controller has them. Latency is the mean of reads.
 
 use dram::{Config, Device, Kind, Memory, RankKind, Ranks, Request, Scheduler};
@@ -65,6 +66,25 @@ fn measure(config: &Config, pattern: Pattern, outstanding: u64) -> (f64, f64) {
     (memory.port_stats(0).mean_latency(Kind::Read).ps() as f64 / 1000.0, moved / seconds / 1e9)
 }
 
+/// Mean latency in ns of random reads of 64 bytes, `gap` apart on average.
+fn measure_rate(config: &Config, gap: Time) -> f64 {
+    let mut rng = Streams::new(2).stream("schedulers");
+    let mut memory = Memory::interleaved(config, 1, 4096).expect("a memory");
+    let (mut now, mut done) = (Time::ZERO, Vec::new());
+    for id in 0..REQUESTS {
+        now += Time::from_ps((-(1.0 - rng.unit()).ln() * gap.ps() as f64) as u64);
+        while let Some(next) = memory.next_event().filter(|next| *next <= now) {
+            memory.advance(next, &mut done);
+        }
+        memory
+            .submit(now, Request { id, address: rng.below(config.bytes() / 64) * 64, bytes: 64, ..Request::default() });
+    }
+    while let Some(next) = memory.next_event() {
+        memory.advance(next, &mut done);
+    }
+    memory.port_stats(0).mean_latency(Kind::Read).ps() as f64 / 1000.0
+}
+
 fn main() {
     let mut arguments = std::env::args().skip(1);
     let preset = arguments.next().unwrap_or_else(|| "DDR4-2400".to_owned());
@@ -84,5 +104,11 @@ fn main() {
                 order / ready
             );
         }
+    }
+    println!("\n| GB/s asked for | ns | ns | |\n|--:|--:|--:|--:|");
+    for gap in [128, 64, 32, 24, 20, 16, 14].map(Time::from_ns) {
+        let [ready, order] = [Scheduler::FirstReady, Scheduler::InOrder]
+            .map(|scheduler| measure_rate(&Config { scheduler, ..plain.clone() }, gap));
+        println!("| {:.2} | {ready:.0} | {order:.0} | {:.2} |", 64_000.0 / gap.ps() as f64, order / ready);
     }
 }

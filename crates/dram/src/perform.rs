@@ -274,8 +274,6 @@ impl Channel {
                     bank.hit = [NONE; 2];
                     raise(&mut bank.next_activate, cycle + u64::from(t.rpab));
                 }
-                // The precharge period counts from the last precharge, for banks that were closed too.
-                self.boards[rank % RANKS].hold(class::ACTIVATE, cycle + u64::from(t.rpab));
             }
             CommandKind::Refresh => {
                 chosen.activity.refreshes += 1;
