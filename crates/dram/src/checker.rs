@@ -413,12 +413,15 @@ impl Checker {
         self.at_least(Rule::Ppd, self.ranks[rank].precharge, u64::from(self.t.ppd));
         self.at_least(Rule::Rfc, self.ranks[rank].refresh, u64::from(self.t.rfc));
         for number in 0..self.ranks[rank].banks.len() {
-            if only.is_some_and(|only| only != number) || self.ranks[rank].banks[number].row.is_none() {
+            if only.is_some_and(|only| only != number) {
                 continue;
             }
-            for (rule, time) in self.recovered(&self.ranks[rank].banks[number]) {
-                self.at_least(rule, time, 0);
+            if self.ranks[rank].banks[number].row.is_some() {
+                for (rule, time) in self.recovered(&self.ranks[rank].banks[number]) {
+                    self.at_least(rule, time, 0);
+                }
             }
+            // The period of a bank that was closed counts from its last precharge, too (JESD79-3F and -4B, PRECHARGE).
             let bank = &mut self.ranks[rank].banks[number];
             bank.row = None;
             bank.precharge = Some((cycle, only.is_none()));

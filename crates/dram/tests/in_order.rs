@@ -2,7 +2,7 @@
 
 mod support;
 
-use dram::{Command, CommandKind, Completion, Config, Device, InOrder, RankKind, Ranks, Request};
+use dram::{Command, CommandKind, Completion, Config, Device, InOrder, Kind, RankKind, Ranks, Request};
 use proptest::prelude::*;
 use sim::{Streams, Time};
 use support::streams::{asks, configs, is_told, requests, violations};
@@ -115,4 +115,15 @@ fn more_outstanding_reads_are_no_slower() {
         run(&mut InOrder::new(&config).expect("a channel"), &mut traffic, 20_000, outstanding).gigabytes_per_s()
     });
     assert!(many > few * 0.99 && most > few * 0.99, "{few}, {many}, {most} GB/s");
+}
+
+#[test]
+fn the_last_write_answers_or_nobody() {
+    let config = Config::new(Device::preset("DDR4-2400").expect("a preset"));
+    let ask = |id, kind, address, bytes| Request { id, kind, address, bytes, ..Request::default() };
+    // The first write has both lines of what is read, the second one of them, later.
+    let requests = [ask(0, Kind::Write, 0, 128), ask(1, Kind::Write, 64, 64), ask(2, Kind::Read, 0, 128)];
+    let outcome = drive(&config, &requests.map(|request| (Time::ZERO, request)), false);
+    let columns = outcome.log.iter().filter(|command| matches!(command.kind, CommandKind::Read | CommandKind::Write));
+    assert_eq!(columns.map(|command| command.request).collect::<Vec<_>>(), [0, 0, 1, 2, 2]);
 }

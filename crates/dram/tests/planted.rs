@@ -109,12 +109,14 @@ fn the_other_pairs_of_a_rule_are_watched_too() {
     let device = Device::preset("DDR4-2400").expect("a preset");
     let (t, burst) = (&device.timing, device.burst_clocks());
     let (act, other) = ((0, K::Activate, 0, 0, 0, 1), (50, K::Activate, 1, 0, 0, 1));
-    let cases: [(Rule, Vec<Step>); 8] = [
+    let cases: [(Rule, Vec<Step>); 9] = [
         (
             Rule::Rtrs,
             vec![act, other, (50, K::Read, 0, 0, 0, 1), (t.cl + burst + t.rtrs - t.cwl, K::Write, 1, 0, 0, 1)],
         ),
         (Rule::Rtrs, vec![act, other, (50, K::Write, 0, 0, 0, 1), (burst + t.rtrs, K::Write, 1, 0, 0, 1)]),
+        // Banks that were closed.
+        (Rule::RpAll, vec![act, (t.rc, K::PrechargeAll, 0, 0, 0, 0), (t.rpab, K::Activate, 0, 1, 0, 1)]),
         (Rule::Rp, vec![act, (t.rc, K::Precharge, 0, 0, 0, 0), (t.rp, K::Refresh, 0, 0, 0, 0)]),
         (Rule::Rp, vec![act, (t.ras, K::ReadPrecharge, 0, 0, 0, 1), (t.rtp + t.rp, K::Activate, 0, 0, 0, 2)]),
         (

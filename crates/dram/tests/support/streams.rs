@@ -68,7 +68,8 @@ pub struct Ask {
     pub comes_late: bool,
 }
 
-pub fn asks() -> impl Strategy<Value = Vec<Ask>> {
+/// Of all sorts and with pauses.
+fn mixed() -> impl Strategy<Value = Vec<Ask>> {
     let pause = prop_oneof![6 => Just(0u64), 6 => 0u64..60, 2 => 0u64..600, 1 => 0u64..4000, 1 => 0u64..60_000];
     let span = prop_oneof![
         3 => Just((0u64, 4096u64)),
@@ -79,7 +80,9 @@ pub fn asks() -> impl Strategy<Value = Vec<Ask>> {
     ];
     let kind = prop_oneof![2 => Just(Kind::Read), 1 => Just(Kind::Write)];
     let ack = prop::sample::select(vec![Ack::Accepted, Ack::Written, Ack::Untold]);
-    let ask = (pause, 0..PORTS, kind, ack, 0u64..4, 0u64..24, span, prop::bool::weighted(0.2)).prop_map(
+    // Many meet where others were.
+    let page = prop_oneof![2 => 0u64..24, 1 => Just(3u64)];
+    let ask = (pause, 0..PORTS, kind, ack, 0u64..4, page, span, prop::bool::weighted(0.2)).prop_map(
         |(pause, port, kind, ack, fourth, page, (byte, bytes), comes_late)| Ask {
             pause,
             port,
@@ -93,6 +96,30 @@ pub fn asks() -> impl Strategy<Value = Vec<Ask>> {
         },
     );
     prop::collection::vec(ask, 1..120)
+}
+
+/// Short reads and few writes, one as soon as the other: the bus is taken far ahead.
+fn dense() -> impl Strategy<Value = Vec<Ask>> {
+    let span = (0u64..64, 1u64..=8).prop_map(|(line, lines)| (line * 64, lines * 64));
+    let kind = prop_oneof![15 => Just(Kind::Read), 1 => Just(Kind::Write)];
+    // Most find other rows of few banks open; the others were left alone for long.
+    let page = prop_oneof![12 => Just(0u64), 1 => 0u64..24];
+    let ask = (0u64..4, kind, 0u64..4, page, span).prop_map(|(pause, kind, fourth, page, (byte, bytes))| Ask {
+        pause,
+        port: 0,
+        kind,
+        ack: Ack::Accepted,
+        fourth,
+        page,
+        byte,
+        bytes,
+        comes_late: false,
+    });
+    prop::collection::vec(ask, 60..200)
+}
+
+pub fn asks() -> impl Strategy<Value = Vec<Ask>> {
+    prop_oneof![4 => mixed(), 1 => dense()]
 }
 
 /// The requests, and when each comes.
