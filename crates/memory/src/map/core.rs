@@ -136,7 +136,6 @@ impl<D: Device> Core<D> {
             let filled = self.fill();
             self.read_ahead();
             let ended = self.collect();
-            self.pages.wake_placed(&mut self.region);
             if !filled && !ended {
                 return any;
             }
