@@ -250,15 +250,17 @@ impl<D: Device> Core<D> {
 
     fn fill_one(&mut self, key: Key) -> Fill {
         let State::Wanted { write } = self.pages.state(key) else { panic!("segment {key} is waited for") };
+        let memory = self.memory.as_mut().expect("it is open");
+        let found = memory.frames.find(key);
+        if found.is_some_and(|frame| memory.frames.is_busy(frame)) {
+            return Fill::Waits;
+        }
         // Of what is not known now the end will tell.
         if !self.check_permission(key, write) {
             return Fill::Waits;
         }
         let memory = self.memory.as_mut().expect("it is open");
-        if let Some(frame) = memory.frames.find(key) {
-            if memory.frames.is_busy(frame) {
-                return Fill::Waits;
-            }
+        if let Some(frame) = found {
             // What leaves to make room takes the place of another.
             memory.frames.set_busy(frame, true);
             let room = self.make_room(1);
