@@ -88,6 +88,14 @@ impl Disk {
         waited
     }
 
+    /// Makes a request that is all there is: queues would only come between.
+    fn make_alone(&mut self) -> Option<Ended> {
+        let alone = self.queued.len() == 1 && self.ring.as_ref().is_some_and(|ring| ring.under_way() == 0);
+        let mut request = if alone { self.queued.pop()? } else { return None };
+        let result = make(&self.file, &mut request);
+        Some(Ended { request, result })
+    }
+
     /// Hands what is queued to the kernel, neighbours together.
     fn hand_over(&mut self) {
         let mut queued = std::mem::take(&mut self.queued);
@@ -171,6 +179,9 @@ impl Device for Disk {
                 return Err(io::Error::other("io_uring failed before"));
             }
             assert!(self.is_busy(), "nothing is under way");
+            if let Some(ended) = self.make_alone() {
+                return Ok(ended);
+            }
             self.hand_over();
             if self.ended.is_empty() {
                 self.reap()?;

@@ -107,7 +107,8 @@ impl<D: Device> Engine<D> {
         here
     }
 
-    fn step(&mut self, frames: &mut Frames) -> Result<(), Stop> {
+    /// Goes on with what ends next; waits for it.
+    pub(crate) fn step(&mut self, frames: &mut Frames) -> Result<(), Stop> {
         let finished = self.storage.next()?;
         self.take(finished, frames);
         Ok(())

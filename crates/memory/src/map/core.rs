@@ -1,4 +1,5 @@
-//! Faults served: [`Pages`] and [`Ahead`] decide, the memory fetches and keeps, the [`Region`] is the kernel. Nothing here waits.
+//! Faults served: [`Pages`] and [`Ahead`] decide, the memory fetches and keeps, the [`Region`] is the kernel. Nothing here waits,
+//! but for what a thread that is alone waits for.
 
 use std::collections::VecDeque;
 
@@ -12,6 +13,7 @@ use crate::device::Device;
 use crate::engine::Places;
 use crate::error::Error;
 use crate::frames::{Frames, NONE};
+use crate::storage::Stop;
 use crate::{MapStats, Memory};
 
 /// Most segments that leave at once.
@@ -71,6 +73,8 @@ pub(crate) struct Core<D: Device> {
     /// Segments that threads stand at.
     waiting: Vec<Key>,
     faults: Vec<Fault>,
+    /// The thread that faulted last.
+    last: u32,
     pub stats: MapStats,
     told: bool,
 }
@@ -94,6 +98,7 @@ impl<D: Device> Core<D> {
             plans: VecDeque::new(),
             waiting: Vec::new(),
             faults: Vec::new(),
+            last: 0,
             stats: MapStats::default(),
             told: false,
             memory: Some(memory),
@@ -122,7 +127,8 @@ impl<D: Device> Core<D> {
         self.memory.as_ref().map_or(0, |memory| key * u64::from(memory.shape().segment_bytes))
     }
 
-    /// Does all that can be done without waiting. Whether there was anything.
+    /// Does all that can be done without waiting, and for a thread that is alone the waiting too. Whether there was anything
+    /// for others.
     pub fn serve(&mut self) -> bool {
         self.faults.clear();
         let mut faults = std::mem::take(&mut self.faults);
@@ -130,18 +136,28 @@ impl<D: Device> Core<D> {
         for fault in &faults {
             self.fault(*fault);
         }
+        let alone = self.is_alone(&faults);
         let mut any = !faults.is_empty();
         self.faults = faults;
         loop {
             let filled = self.fill();
             self.read_ahead();
-            let ended = self.collect();
-            self.pages.wake_placed(&mut self.region);
+            let ended = self.collect(alone && !self.waiting.is_empty());
             if !filled && !ended {
-                return any;
+                return any && !alone;
             }
             any = true;
         }
+    }
+
+    /// Whether reads for one thread are all there is to do: then they are waited for where they are made, since to sleep in a read
+    /// costs less than to sleep until a queue says that it has ended. Threads that fault by turns are not alone, though no two of their
+    /// faults be found together: each would wait for the other's read before its own.
+    fn is_alone(&mut self, faults: &[Fault]) -> bool {
+        let Some(fault) = faults.last() else { return false };
+        let again = std::mem::replace(&mut self.last, fault.thread) == fault.thread;
+        let idle = self.memory.as_ref().is_some_and(|memory| !memory.engine.storage.device().is_busy());
+        again && idle && faults.len() == 1 && self.waiting.len() <= 1 && self.plans.is_empty()
     }
 
     /// Whether threads wait for what only time, or another's call, can bring: room on the disk, or in the memory.
@@ -234,15 +250,17 @@ impl<D: Device> Core<D> {
 
     fn fill_one(&mut self, key: Key) -> Fill {
         let State::Wanted { write } = self.pages.state(key) else { panic!("segment {key} is waited for") };
+        let memory = self.memory.as_mut().expect("it is open");
+        let found = memory.frames.find(key);
+        if found.is_some_and(|frame| memory.frames.is_busy(frame)) {
+            return Fill::Waits;
+        }
         // Of what is not known now the end will tell.
         if !self.check_permission(key, write) {
             return Fill::Waits;
         }
         let memory = self.memory.as_mut().expect("it is open");
-        if let Some(frame) = memory.frames.find(key) {
-            if memory.frames.is_busy(frame) {
-                return Fill::Waits;
-            }
+        if let Some(frame) = found {
             // What leaves to make room takes the place of another.
             memory.frames.set_busy(frame, true);
             let room = self.make_room(1);
@@ -397,14 +415,20 @@ impl<D: Device> Core<D> {
         }
     }
 
-    /// Takes what has ended. Whether anything had.
-    fn collect(&mut self) -> bool {
+    /// Takes what has ended; `waits` for the first, if anything is under way. Whether anything had.
+    fn collect(&mut self, waits: bool) -> bool {
         let Some(memory) = &mut self.memory else { return false };
         let mut stepped = false;
         loop {
-            match memory.engine.try_step(&mut memory.frames) {
+            let waits = waits && !stepped && memory.engine.storage.device().is_busy();
+            let step = match waits {
+                true => memory.engine.step(&mut memory.frames).map(|()| true),
+                false => memory.engine.try_step(&mut memory.frames),
+            };
+            match step {
                 Ok(true) => stepped = true,
-                Ok(false) => break,
+                // What was under way is held for want of room.
+                Ok(false) | Err(Stop::Full(_)) => break,
                 Err(stop) => {
                     let error = memory.stopped(stop);
                     if !self.waiting.is_empty() {

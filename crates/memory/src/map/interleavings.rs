@@ -77,10 +77,13 @@ fn wake(machine: &mut Machine, key: Key) {
 }
 
 impl Kernel for Model {
-    fn place(&mut self, key: Key, bytes: &[u8], writable: bool) {
+    fn place(&mut self, key: Key, bytes: &[u8], writable: bool, wakes: bool) {
         self.step(|machine| {
             let old = machine.pages.insert(key, (content(bytes), writable));
             assert!(old.is_none(), "segment {key} is there");
+            if wakes {
+                wake(machine, key);
+            }
         });
     }
 
@@ -167,7 +170,6 @@ impl Core {
                 false => self.waiting.push(key),
             }
         }
-        self.pages.wake_placed(&mut self.kernel);
         let ahead = thread_rng().gen_range(0..2 * KEYS);
         if ahead < KEYS && self.pages.room() > 0 && self.pages.state(ahead) == super::pages::State::Absent {
             self.pages.place_ahead(ahead, 1, &bytes(&self.below.get(ahead)), &mut self.kernel);

@@ -17,8 +17,9 @@ use crate::error::Error;
 /// How long the thread waits before it tries again what there was no room for.
 const RETRY: Timespec = Timespec { tv_sec: 0, tv_nsec: 100_000_000 };
 
-/// How long the thread looks for faults and ends of reads before it sleeps: as long as a read of flash takes. To be woken takes a good part
-/// of that, twice a fault.
+/// How long the thread looks for faults and ends of reads of several threads before it sleeps: as long as a read of flash takes. To
+/// be woken takes a good part of that, twice a fault. For a thread that is alone it does not look: a virtual processor that spins
+/// takes time from the host's thread that reads.
 const LOOKS: Duration = Duration::from_micros(60);
 
 /// What the thread and the callers share.

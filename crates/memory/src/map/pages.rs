@@ -25,8 +25,8 @@ pub(crate) type Key = u64;
 
 /// What the kernel does with the pages at our addresses.
 pub(crate) trait Kernel {
-    /// `bytes` are at segments, from `key` on, where nothing was; whoever waits for them goes on when it is woken.
-    fn place(&mut self, key: Key, bytes: &[u8], writable: bool);
+    /// `bytes` are at segments, from `key` on, where nothing was; whoever waits for them goes on, if it is to be woken.
+    fn place(&mut self, key: Key, bytes: &[u8], writable: bool, wakes: bool);
     /// It may be stored to; whoever waits goes on.
     fn unprotect(&mut self, key: Key);
     /// From now on stores to what is there of a range fault.
@@ -85,7 +85,7 @@ pub(crate) enum Plant {
     /// A fault that was overtaken wakes nobody.
     #[cfg(test)]
     NotWoken,
-    /// Nor does what was placed.
+    /// Nor does what is placed.
     #[cfg(test)]
     PlacedNotWoken,
 }
@@ -107,8 +107,6 @@ pub(crate) struct Pages {
     order: VecDeque<Key>,
     mapped: u64,
     limit: u64,
-    /// Placed, and whoever waits for it not woken yet: first and count.
-    placed: Vec<(Key, u64)>,
     /// Became dirty, since all were last held. Some may have left since, some are there twice.
     dirty: Vec<Key>,
     dirty_now: u64,
@@ -124,7 +122,6 @@ impl Pages {
             order: VecDeque::new(),
             mapped: 0,
             limit,
-            placed: Vec::new(),
             dirty: Vec::new(),
             dirty_now: 0,
             plant: Plant::Nothing,
@@ -220,7 +217,7 @@ impl Pages {
         self.limit - self.mapped
     }
 
-    /// The content of a segment that is wanted is here.
+    /// The content of a segment that is wanted is here. Whoever waits for it goes on.
     ///
     /// # Panics
     /// If it is not wanted, or there is no room.
@@ -228,19 +225,11 @@ impl Pages {
         let State::Wanted { write } = self.state(key) else { panic!("segment {key} is not wanted") };
         self.set(key, if write { DIRTY } else { CLEAN });
         self.order.push_back(key);
-        kernel.place(key, bytes, write);
-        self.placed.push((key, 1));
-    }
-
-    /// Whoever waits for what was placed goes on. All at once: a processor that is about to run one of them need not be told of the next.
-    pub fn wake_placed(&mut self, kernel: &mut impl Kernel) {
-        for (first, count) in self.placed.drain(..) {
-            #[cfg(test)]
-            if self.plant == Plant::PlacedNotWoken {
-                continue;
-            }
-            kernel.wake(first, count);
+        #[cfg(test)]
+        if self.plant == Plant::PlacedNotWoken {
+            return kernel.place(key, bytes, write, false);
         }
+        kernel.place(key, bytes, write, true);
     }
 
     /// The content of neighbouring segments that somebody may want is here.
@@ -253,7 +242,7 @@ impl Pages {
             self.set(key, CLEAN | AHEAD);
             self.order.push_back(key);
         }
-        kernel.place(first, bytes, false);
+        kernel.place(first, bytes, false, false);
         // Who faulted there since the faults were looked at last is woken for that.
     }
 

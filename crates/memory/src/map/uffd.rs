@@ -197,9 +197,10 @@ impl Region {
 }
 
 impl Kernel for Region {
-    fn place(&mut self, key: Key, bytes: &[u8], writable: bool) {
+    fn place(&mut self, key: Key, bytes: &[u8], writable: bool, wakes: bool) {
         let protects = if writable { 0 } else { UFFDIO_COPY_MODE_WP };
-        let mode = u64::from(protects | UFFDIO_COPY_MODE_DONTWAKE);
+        let lets_sleep = if wakes { 0 } else { UFFDIO_COPY_MODE_DONTWAKE };
+        let mode = u64::from(protects | lets_sleep);
         let (dst, src) = (self.address(key) as u64, bytes.as_ptr() as u64);
         let last = self.address(key + (bytes.len() / self.segment) as u64 - 1);
         assert_eq!(last as u64 + self.segment as u64 - dst, bytes.len() as u64, "whole segments");
