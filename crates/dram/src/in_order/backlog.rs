@@ -62,7 +62,7 @@ impl InOrder {
         let after = self.asked.saturating_sub(u64::from(self.channel.settings.write_queue));
         // What waits may go on waiting where nobody can tell.
         let waits = request.ends_served() || (is_posted && after > self.written) || self.backlog.len() >= LATER;
-        if waits || self.rests || self.refresh_at < arrival {
+        if waits || self.rests || self.needed_at < arrival {
             self.come_to(arrival);
         }
         let (place, bank, in_row) = self.channel.place_of(group, burst);
@@ -100,7 +100,7 @@ impl InOrder {
         if !self.backlog.is_empty() {
             self.serve(cycle, u32::MAX);
         }
-        if self.refresh_at < cycle || (self.rests && self.channel.house_at < cycle) {
+        if self.needed_at < cycle {
             self.look_after_ranks(cycle);
         }
     }
@@ -124,6 +124,7 @@ impl InOrder {
         if self.refresh_at < cycle {
             self.refresh(cycle);
         }
+        self.needed_at = if self.rests { self.refresh_at.min(self.channel.house_at) } else { self.refresh_at };
     }
 
     /// Serves the backlog: its commands before `until`, and `most` of its bursts.
@@ -288,6 +289,7 @@ impl InOrder {
 
     pub(super) fn look_for_refresh(&mut self) {
         let due = |rank: usize| (self.channel.refresh_due(rank), rank);
+        self.needed_at = 0;
         (self.refresh_at, self.refresh_rank) = (0..self.channel.ranks.len()).map(due).min().unwrap_or((NEVER, 0));
         self.channel.is_next_known = false;
     }

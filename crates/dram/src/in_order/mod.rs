@@ -61,6 +61,8 @@ pub struct InOrder {
     /// No refresh is due before this, and then this rank's.
     refresh_at: u64,
     refresh_rank: usize,
+    /// No rank needs anything before this, a refresh or rest.
+    needed_at: u64,
     /// From one to the next, and that ranks do more than refresh in idle time.
     interval: u64,
     rests: bool,
@@ -103,6 +105,7 @@ impl InOrder {
             behind: 0,
             refresh_at: 0,
             refresh_rank: 0,
+            needed_at: 0,
             interval: u64::from(config.device.timing.refi),
             rests: config.power_down_after.is_some() || config.self_refresh_after.is_some(),
         };
@@ -211,6 +214,7 @@ impl InOrder {
     fn leave(&mut self, cycle: u64, rank: usize) {
         if self.rests {
             self.channel.leave_rank(cycle, rank);
+            self.needed_at = self.needed_at.min(self.channel.house_at);
         }
     }
 
