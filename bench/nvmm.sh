@@ -41,22 +41,30 @@ cat <<'TABLE'
 
 Written by `make bench` (`bench/nvmm.sh`): callgrind's count, the difference of runs of 10,000 and 30,000 random reads of 64
 bytes over that of their reads (`crates/machine/examples/memory.rs`): 8 GiB of SLC on eight channels, full, behind 512 MiB of
-DDR3-1600 on two, 16 ways, tags of 1,024 sets in the controller. All DRAM commands, the page table and the flash are in it.
+DDR3-1600 on two, 16 ways, tags of 1,024 sets in the controller. All DRAM commands, the page table, the flash and who asks are
+in it. `memory.scheduler` says how DRAM is served: in order, or by first-ready scheduling, which searches its queues.
 
-| read | outstanding | page | instructions |
-| --- | ---: | ---: | ---: |
+| read | outstanding | page | in order | first ready |
+| --- | ---: | ---: | ---: | ---: |
 TABLE
 
-# line KIND READS PAGE: instructions of one run.
+# line KIND READS PAGE [SCHEDULER]: instructions of one run.
 line() {
-    valgrind --tool=callgrind --callgrind-out-file=/dev/null --toggle-collect='*measured*' "$memory" "$1" "$2" "$3" 2>&1 >/dev/null |
+    valgrind --tool=callgrind --callgrind-out-file=/dev/null --toggle-collect='*measured*' "$memory" "$@" 2>&1 >/dev/null |
         sed -n 's/.*Collected : //p'
+}
+
+# each KIND PAGE [SCHEDULER]: instructions of a read.
+each() {
+    kind="$1"
+    shift
+    from="$(line "$kind" 10000 "$@")" to="$(line "$kind" 30000 "$@")"
+    echo "$(((to - from) / 20000))"
 }
 
 # line_row NAME KIND OUTSTANDING PAGE
 line_row() {
-    from="$(line "$2" 10000 "$4")" to="$(line "$2" 30000 "$4")"
-    echo "| $1 | $3 | $4 B | $(((to - from) / 20000)) |"
+    echo "| $1 | $3 | $4 B | $(each "$2" "$4") | $(each "$2" "$4" first-ready) |"
 }
 
 line_row "in DRAM, its tags in the controller" lone 1 4096
