@@ -179,7 +179,7 @@ section! {
         "memory.scheduler" scheduler: Scheduler = Kind::words(Scheduler::WORDS),
             assumed("first-ready", "what controllers of DRAM do (Rixner et al., ISCA 2000)"),
             "In which order requests are served: first-ready, open rows before closed ones; in-order, short reads as they \
-             come, all else behind them, which is simulated several times as fast.",
+             come, all else behind them, which is simulated several times as fast and moves less where many short requests wait.",
             when "memory.type" is "dram" | "hybrid";
         "memory.latency" latency: Time = TIME,
             assumed("20ns", "from the last cache over the ring and the controller and back"),
