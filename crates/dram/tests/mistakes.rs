@@ -69,6 +69,10 @@ fn what_is_not_served_in_order_is_told() {
             Config { refresh_postpone: 1, ..plain.clone() },
             "refresh_postpone: found 1, expected 0 where requests are served in order",
         ),
+        (
+            Config { turn_min: 0, ..plain.clone() },
+            "turn_min: found 0, expected 1 or more where requests are served in order",
+        ),
         (Config { ports: 0, ..plain }, "ports: found 0, expected 1 to 16"),
     ];
     for (config, expected) in cases {

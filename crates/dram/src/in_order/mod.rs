@@ -80,7 +80,8 @@ impl InOrder {
     /// A channel at time zero: all banks closed, nothing asked for.
     ///
     /// # Errors
-    /// If the configuration cannot work: of the policies for rows, `Open` alone, and refreshes are not postponed.
+    /// If the configuration cannot work: of the policies for rows, `Open` alone, refreshes are not postponed, and long requests have a
+    /// turn.
     pub fn new(config: &Config) -> Result<InOrder, ConfigError> {
         if config.page != PagePolicy::Open {
             return Err(ConfigError::new("page", &config.page, "Open where requests are served in order"));
@@ -91,6 +92,9 @@ impl InOrder {
                 &config.refresh_postpone,
                 "0 where requests are served in order",
             ));
+        }
+        if config.turn_min == 0 {
+            return Err(ConfigError::new("turn_min", &config.turn_min, "1 or more where requests are served in order"));
         }
         let mut controller = InOrder {
             channel: Channel::new(config)?,
