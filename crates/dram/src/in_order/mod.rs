@@ -80,8 +80,8 @@ impl InOrder {
     /// A channel at time zero: all banks closed, nothing asked for.
     ///
     /// # Errors
-    /// If the configuration cannot work: of the policies for rows, `Open` alone, refreshes are not postponed, and long requests have a
-    /// turn.
+    /// If the configuration cannot work: of the policies for rows, `Open` alone, refreshes are not postponed, and long requests
+    /// have a turn.
     pub fn new(config: &Config) -> Result<InOrder, ConfigError> {
         if config.page != PagePolicy::Open {
             return Err(ConfigError::new("page", &config.page, "Open where requests are served in order"));
