@@ -1,7 +1,9 @@
 //! Several channels behind one address space, driven by an event queue as a machine does.
 
-use dram::{Completion, Config, Device, Kind, Memory, RankKind, Ranks, Region, Request, Wake};
-use sim::{EventQueue, Lane, Schedule, Time};
+use dram::{Ack, Completion, Config, Device, Kind, Memory, RankKind, Ranks, Region, Request, Scheduler, Wake};
+use sim::{EventQueue, Lane, Schedule, Streams, Time};
+
+const SCHEDULERS: [Scheduler; 2] = [Scheduler::FirstReady, Scheduler::InOrder];
 
 struct World(EventQueue<Wake>);
 
@@ -41,28 +43,86 @@ fn a_large_request_uses_all_channels_and_is_done_once() {
 
 #[test]
 fn events_come_in_order_and_stale_ones_do_no_harm() {
-    let config = Config { ports: 2, ..Config::new(Device::preset("LPDDR4X-4266").expect("a preset")) };
-    let mut memory = Memory::interleaved(&config, 4, 4096).expect("a memory");
-    let mut world = World(EventQueue::new(Memory::LANES));
-    let mut done = Vec::new();
-    for id in 0..500u64 {
-        let kind = if id % 5 == 0 { Kind::Write } else { Kind::Read };
-        let now = Time::from_ns(7 * id);
-        while let Some((now, wake)) = world.0.pop_until(now) {
-            memory.handle(now, wake, &mut world, &mut done);
+    for scheduler in SCHEDULERS {
+        let device = Device::preset("LPDDR4X-4266").expect("a preset");
+        let config = Config { ports: 2, scheduler, ..Config::new(device) };
+        let mut memory = Memory::interleaved(&config, 4, 4096).expect("a memory");
+        let mut world = World(EventQueue::new(Memory::LANES));
+        let mut done = Vec::new();
+        for id in 0..500u64 {
+            let kind = if id % 5 == 0 { Kind::Write } else { Kind::Read };
+            let now = Time::from_ns(7 * id);
+            while let Some((now, wake)) = world.0.pop_until(now) {
+                memory.handle(now, wake, &mut world, &mut done);
+            }
+            let address = id * 0x9e37_79b9 % (1 << 30) / 64 * 64;
+            memory.submit(now, Request { id, kind, address, bytes: 64, port: (id % 2) as u8, ..Request::default() });
+            memory.arm(&mut world);
         }
-        let address = id * 0x9e37_79b9 % (1 << 30) / 64 * 64;
-        memory.submit(now, Request { id, kind, address, bytes: 64, port: (id % 2) as u8, ..Request::default() });
-        memory.arm(&mut world);
+        done.extend(settle(&mut memory, &mut world));
+        assert!(done.windows(2).all(|pair| pair[0].at <= pair[1].at), "in order of time");
+        let mut ids: Vec<u64> = done.iter().map(|completion| completion.id).collect();
+        ids.sort_unstable();
+        assert_eq!(ids, (0..500).collect::<Vec<_>>());
+        let requests = [0, 1].map(|port| memory.port_stats(port).requests.iter().sum::<u64>());
+        assert_eq!(requests, [250, 250]);
+        assert!(memory.energy(Time::from_ms(1)) > sim::Energy::ZERO);
     }
-    done.extend(settle(&mut memory, &mut world));
-    assert!(done.windows(2).all(|pair| pair[0].at <= pair[1].at), "in order of time");
-    let mut ids: Vec<u64> = done.iter().map(|completion| completion.id).collect();
-    ids.sort_unstable();
-    assert_eq!(ids, (0..500).collect::<Vec<_>>());
-    let requests = [0, 1].map(|port| memory.port_stats(port).requests.iter().sum::<u64>());
-    assert_eq!(requests, [250, 250]);
-    assert!(memory.energy(Time::from_ms(1)) > sim::Energy::ZERO);
+}
+
+/// Requests of a line, a page, or more than a channel's piece; reads, and writes with each acknowledgement.
+fn mixed(seed: u64) -> Vec<(Time, Request)> {
+    let mut rng = Streams::new(seed).stream("memory");
+    let mut now = Time::ZERO;
+    let request = |id: u64| {
+        now += Time::from_ns([0, 1, 30, 400, 9000][rng.below(5) as usize]);
+        let bytes = [64, 64, 4096, 3 * 4096][rng.below(4) as usize];
+        let kind = if rng.below(2) == 0 { Kind::Read } else { Kind::Write };
+        let ack = [Ack::Accepted, Ack::Written, Ack::Untold][rng.below(3) as usize];
+        (now, Request { id, kind, ack, address: rng.below(256) * 4096, bytes, ..Request::default() })
+    };
+    (0..2000).map(request).collect()
+}
+
+/// Who goes by `next_done` is called at the very time at which something is done, and is told what others are; of what nobody
+/// waits for nobody is told.
+#[test]
+fn what_is_done_is_told_at_its_time() {
+    for (scheduler, seed) in [(Scheduler::FirstReady, 1), (Scheduler::InOrder, 2), (Scheduler::InOrder, 3)] {
+        let config = Config { scheduler, ..Config::new(Device::preset("DDR3-1600").expect("a preset")) };
+        let requests = mixed(seed);
+        let mut told = [true, false].map(|far| {
+            let mut memory = Memory::interleaved(&config, 2, 4096).expect("a memory");
+            let mut done: Vec<Completion> = Vec::new();
+            for (at, request) in requests.iter().map(|(at, request)| (*at, Some(*request))).chain([(Time::MAX, None)]) {
+                while let Some(now) = if far { memory.next_done() } else { memory.next_event() }
+                    && now < at
+                {
+                    let seen = done.len();
+                    if far {
+                        memory.come_to_done(now);
+                        while let Some(completion) = memory.take_done(now) {
+                            done.push(completion);
+                        }
+                    } else {
+                        memory.advance(now, &mut done);
+                    }
+                    let late = done[seen..].iter().find(|completion| completion.at != now);
+                    assert_eq!(late, None, "told at {now} by {scheduler:?}");
+                }
+                if let Some(request) = request {
+                    memory.submit(at, request);
+                }
+            }
+            done
+        });
+        told.iter_mut().for_each(|done| done.sort_by_key(|completion| completion.id));
+        let [far, near] = told;
+        let awaited = |request: &Request| request.kind == Kind::Read || request.ack != Ack::Untold;
+        let ids: Vec<u64> = requests.iter().filter(|(_, request)| awaited(request)).map(|(_, r)| r.id).collect();
+        assert_eq!(near.iter().map(|completion| completion.id).collect::<Vec<_>>(), ids);
+        assert_eq!(far, near, "{scheduler:?}");
+    }
 }
 
 /// `drambus` 7.2: DRAM spread over two channels by cache blocks, the storage device's buffer whole in a region of its own,
