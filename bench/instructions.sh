@@ -48,7 +48,7 @@ amplification() {
     awk "BEGIN { printf \"%.2f\", ($programmed_host + $programmed_copy - $programmed) / ($host_units - $written) }"
 }
 
-reads="flash.blocks=32 ftl.gc.start=2 ftl.over_provisioning=0.3"
+reads="flash.blocks=32 ftl.gc.start=3 ftl.over_provisioning=0.3"
 # shellcheck disable=SC2086
 read="$(slope read randread 50000 250000 fill $reads)"
 
@@ -63,7 +63,7 @@ hit="$(slope hit randread 50000 250000 fill $reads $cached ftl.map_cache.size=8K
 miss="$(slope miss randread 50000 250000 fill $reads $cached ftl.map_cache.size=8KiB device.hmb.size=64KiB)"
 
 # A small write cache and 80,000 writes before the short run ends, so that both end in steady state.
-writes="flash.chips=1 flash.blocks=128 ftl.gc.start=2 device.write_cache.size=2MiB"
+writes="flash.chips=1 flash.blocks=128 ftl.gc.start=3 device.write_cache.size=2MiB"
 
 { grep -q '^## Memory on a file' BENCH.md && printf '\n' && sed -n '/^## Memory on a file/,$p' BENCH.md; } >"$scratch/memory" || true
 cat >BENCH.md <<TABLE

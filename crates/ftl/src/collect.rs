@@ -33,11 +33,16 @@ impl Ftl {
         if self.lanes[lane as usize].reading > 0 {
             return;
         }
-        self.lanes[lane as usize].job = None;
+        (self.lanes[lane as usize].job, self.lanes[lane as usize].fold) = (None, None);
         for block in lane * self.layout.blocks..(lane + 1) * self.layout.blocks {
-            if self.blocks.usage(block) == Use::Victim && self.blocks.valid(block) > 0 {
+            if self.blocks.usage(block) != Use::Victim {
+                continue;
+            }
+            if self.blocks.valid(block) == 0 {
+                self.emptied(block);
+            } else {
                 self.blocks.set_usage(block, Use::Closed);
-                self.lanes[lane as usize].draining -= 1;
+                self.lanes[lane as usize].victims.retain(|victim| victim.block != block);
                 if self.is_slc(block) {
                     self.blocks.withhold(block);
                     self.lanes[lane as usize].slc_closed.push_back(block);
@@ -46,13 +51,14 @@ impl Ftl {
         }
     }
 
-    /// Goes on collecting `lane`, or starts to, if it is short of free blocks.
+    /// Goes on collecting `lane`, or starts to, if it is short of free space.
     #[inline(never)]
     pub(crate) fn collect(&mut self, lane: u32, out: &mut Actions) {
+        self.lanes[lane as usize].barren = false;
         self.collect_on(lane, out);
     }
 
-    /// As [`collect`](Self::collect), after each operation of collection.
+    /// Like [`collect`](Self::collect), after each operation of collection.
     #[inline(always)]
     pub(crate) fn collect_on(&mut self, lane: u32, out: &mut Actions) {
         if self.retries > 0 {
@@ -61,18 +67,21 @@ impl Ftl {
         }
         self.read_victims(lane, out);
         self.program_pending(lane, out);
+        self.release_host(lane);
     }
 
     #[inline(always)]
     fn read_victims(&mut self, lane: u32, out: &mut Actions) {
         loop {
+            let short = self.is_short(lane);
             let l = &self.lanes[lane as usize];
-            let Some(job) = l.job else {
-                let Some(victim) = self.next_victim(lane) else { return };
-                self.start_job(lane, victim);
+            let Some(job) = l.job.filter(|job| short || job.forced) else {
+                if l.job.is_some() || !self.next_job(lane, short) {
+                    return self.fold_on(lane, short, out);
+                }
                 continue;
             };
-            if l.in_flight >= l.quota || !self.read_victim(lane, job, out) {
+            if !self.read_victim(lane, job, self.copies_allowed(lane), out) {
                 return;
             }
             self.lanes[lane as usize].job = None;
@@ -82,20 +91,30 @@ impl Ftl {
         }
     }
 
-    /// Reads on in the victim of `lane`, as far as the quota allows; true at its end.
+    /// Chooses what `lane` collects next; false if nothing.
+    fn next_job(&mut self, lane: u32, short: bool) -> bool {
+        let Some((victim, forced)) = self.next_victim(lane, short) else {
+            self.lanes[lane as usize].barren = true;
+            return false;
+        };
+        let end = self.start_victim(lane, victim);
+        self.lanes[lane as usize].job = Some(Job { block: victim, cursor: 0, end, forced });
+        true
+    }
+
+    /// Reads on in the victim `job` of `lane`, with at most `copies` units in flight; true at its end.
     #[inline(always)]
-    fn read_victim(&mut self, lane: u32, job: Job, out: &mut Actions) -> bool {
+    pub(crate) fn read_victim(&mut self, lane: u32, job: Job, copies: u32, out: &mut Actions) -> bool {
         let whole = self.layout.program_units;
         let mut unit = self.layout.unit_of(job.block, job.cursor);
         let l = &mut self.lanes[lane as usize];
-        let mut reads = 0;
-        for cursor in job.cursor..job.end {
+        let (mut reads, mut cursor) = (0, job.cursor);
+        while cursor < job.end {
             // What of the program at `unit` is valid.
             let bits = self.blocks.valid_bits(unit, whole);
             if bits != 0 {
                 let count = ones(bits);
-                if l.in_flight + count > l.quota {
-                    l.job = Some(Job { cursor, ..job });
+                if l.in_flight + count > copies {
                     break;
                 }
                 l.in_flight += count;
@@ -111,11 +130,14 @@ impl Ftl {
                 out.actions.push(Action::Read(ReadOp { id, page, bytes, class: Class::Collection }));
             }
             unit += whole;
+            cursor += 1;
         }
+        let scan = if l.job.is_some_and(|of| of.block == job.block) { &mut l.job } else { &mut l.fold };
+        *scan = Some(Job { cursor, ..job });
         l.reading += reads;
         self.blocks.pin_reads(job.block, reads);
         self.stats.copy_reads += u64::from(reads);
-        unit == self.layout.unit_of(job.block, job.end)
+        cursor == job.end
     }
 
     #[inline(never)]
@@ -244,7 +266,7 @@ impl Ftl {
         loop {
             let l = &self.lanes[lane as usize];
             let pending = l.pending.len() as u32;
-            if pending < whole && (pending == 0 || l.job.is_some() || l.reading > 0) {
+            if pending < whole && (pending == 0 || l.job.is_some() || l.fold.is_some() || l.reading > 0) {
                 return;
             }
             if l.superseded && self.drop_superseded(lane, out) {

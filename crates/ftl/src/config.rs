@@ -4,6 +4,7 @@ use media::Geometry;
 use sim::Time;
 
 use crate::layout::Layout;
+use crate::pacing::START_MIN;
 
 /// The unit in which flash is opened, collected and erased.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -34,12 +35,16 @@ pub enum Policy {
 pub struct Collection {
     /// How victims are chosen.
     pub policy: Policy,
-    /// A lane collects while it has at most this many free blocks; at least 2.
+    /// A lane collects while its free space is less than this many blocks and one that is being written; at least 3.
     pub start: u32,
+    /// Blocks of free space beyond those that idle time collects.
+    pub ahead: u32,
+    /// Time without a command after which collection works ahead.
+    pub idle: Time,
     /// Host writes and copies go to blocks of their own.
     pub separate: bool,
-    /// Units in flight a lane; raised to two programs' worth.
-    pub copies: u32,
+    /// Units in flight in a lane, raised to two programs' worth; `None`: what keeps its dies busy.
+    pub copies: Option<u32>,
 }
 
 /// Wear levelling.
@@ -230,8 +235,9 @@ impl Config {
                 return fail(format!("{units} copies of what was read in {blocks} blocks a plane: a ring needs two"));
             }
         }
-        if self.collection.start < 2 {
-            return fail(format!("collection starts at {} free blocks, expected at least 2", self.collection.start));
+        if self.collection.start < START_MIN {
+            let start = self.collection.start;
+            return fail(format!("collection starts at {start} free blocks, expected at least {START_MIN}"));
         }
         let slc_blocks = self.slc.map_or(0, |s| s.blocks);
         let main_blocks = self.geometry.blocks.saturating_sub(slc_blocks);

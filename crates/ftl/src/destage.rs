@@ -55,11 +55,15 @@ impl Ftl {
                 return;
             }
             let Some(room) = self.host_room() else {
-                (self.host_stalled, self.stirred) = (true, true);
-                self.short_lanes.extend(0..self.layout.lanes);
+                self.host_stalled = true;
+                if !self.host_paced || self.operations.active() <= self.retries {
+                    self.stirred = true;
+                    self.short_lanes.extend(0..self.layout.lanes);
+                }
                 return;
             };
             self.program_dirty(room, out);
+            self.pace(room.lane, out);
             self.heed_marks();
         }
     }

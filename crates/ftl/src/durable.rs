@@ -80,7 +80,7 @@ impl Ftl {
             }
         }
         // What waits is looked at each time.
-        let waits = !self.durable.is_empty() || self.host_stalled || self.retries > 0;
+        let waits = !self.durable.is_empty() || (self.host_stalled && !self.host_paced) || self.retries > 0;
         self.stirred |= waits || self.journal.is_wanted() || self.is_releasing();
     }
 
@@ -99,6 +99,11 @@ impl Ftl {
     /// Nothing is under way, and the host or a failed program has no room: what is set aside may be used.
     #[cold]
     fn last_resort(&mut self, out: &mut Actions) {
+        if self.host_paced {
+            // Copies that the host waits for cannot go on by themselves: it need not wait.
+            (self.unpaced, self.host_paced, self.host_stalled, self.stirred) = (true, false, false, true);
+            return self.destage(out);
+        }
         for desperate in [false, true] {
             if self.operations.active() <= self.retries && !self.read_only {
                 for lane in 0..self.layout.lanes {

@@ -4,6 +4,7 @@ use media::{Action, BlockAddr, Class, EraseOp, OpId, PlaneMask, Status};
 
 use crate::blocks::Use;
 use crate::command::Kind;
+use crate::lane::Job;
 use crate::location::{Location, Place};
 use crate::{Actions, Ftl};
 
@@ -11,7 +12,8 @@ impl Ftl {
     /// The last valid unit of `block` was superseded.
     pub(crate) fn emptied(&mut self, block: u32) {
         let lane = self.layout.lane_of(block) as usize;
-        let being_read = self.lanes[lane].job.is_some_and(|j| j.block == block);
+        let reads = |job: &Option<Job>| job.is_some_and(|job| job.block == block);
+        let being_read = reads(&self.lanes[lane].job) || reads(&self.lanes[lane].fold);
         if self.blocks.usage(block) == Use::Victim && !being_read && !self.empty.iter().any(|(b, _)| *b == block) {
             let waits = self.sequence.next() - 1;
             self.empty.push((block, waits));
@@ -118,8 +120,9 @@ impl Ftl {
         self.blocks.set_trimmed(block, 0);
         let slc = self.is_slc(block);
         let l = &mut self.lanes[lane as usize];
-        l.draining -= 1;
+        l.victims.retain(|victim| victim.block != block);
         l.desperate = false;
+        self.unpaced = false;
         if self.blocks.usable_planes(&self.layout, block) == 0 {
             self.blocks.set_usage(block, Use::Bad);
         } else {
@@ -127,7 +130,7 @@ impl Ftl {
             l.add_free(block, slc);
         }
         self.stirred |= self.host_stalled;
-        self.host_stalled = false;
+        (self.host_stalled, self.host_paced) = (false, false);
         self.level_wear(lane);
         self.collect(lane, out);
     }

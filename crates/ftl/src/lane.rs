@@ -4,6 +4,7 @@ use media::{OpId, PageAddr, PlaneMask};
 
 use crate::blocks::Use;
 use crate::config::Config;
+use crate::pacing::Victim;
 use crate::{Ftl, journal};
 
 /// What a block is opened for.
@@ -41,6 +42,8 @@ pub(crate) struct Job {
     pub(crate) block: u32,
     pub(crate) cursor: u32,
     pub(crate) end: u32,
+    /// It is collected whether or not its lane is short.
+    pub(crate) forced: bool,
 }
 
 /// What allocates and collects by itself.
@@ -51,6 +54,14 @@ pub(crate) struct Lane {
     pub(crate) slc_closed: std::collections::VecDeque<u32>,
     pub(crate) fronts: [Option<Front>; 3],
     pub(crate) job: Option<Job>,
+    /// An SLC block being folded; it goes on while the lane is not short.
+    pub(crate) fold: Option<Job>,
+    /// Blocks collected whose erase has not ended, the one of `job` among them.
+    pub(crate) victims: Vec<Victim>,
+    /// Units by which it was short when its latest victim was chosen.
+    pub(crate) short_by: i64,
+    /// Nothing could be collected; a block that is opened or erased may change that.
+    pub(crate) barren: bool,
     /// Slots read, to be programmed.
     pub(crate) pending: Vec<u32>,
     /// The unit of some pending slot may have moved on.
@@ -60,8 +71,6 @@ pub(crate) struct Lane {
     pub(crate) quota: u32,
     /// Reads of collection under way.
     pub(crate) reading: u32,
-    /// Blocks collected whose erase has not ended.
-    pub(crate) draining: u32,
     /// The policy's choice, until it is taken.
     pub(crate) chosen: Option<u32>,
     /// Blocks to be collected whatever the policy says.
@@ -72,8 +81,8 @@ pub(crate) struct Lane {
     pub(crate) desperate: bool,
     /// Programs of blocks reopened at the mount that were done before: block and program.
     pub(crate) ahead: Vec<(u32, u32)>,
-    /// Victims since something else than collection took room.
-    pub(crate) victims: u64,
+    /// Blocks chosen since something else than collection took room.
+    pub(crate) fruitless: u64,
     /// What had taken room then, as counted.
     pub(crate) taken: u64,
     /// Units that its largest block held at the mount.
@@ -90,18 +99,21 @@ impl Lane {
             slc_closed: std::collections::VecDeque::new(),
             fronts: [None; 3],
             job: None,
+            fold: None,
+            victims: Vec::new(),
+            short_by: 0,
+            barren: false,
             pending: Vec::with_capacity(quota as usize),
             superseded: false,
             in_flight: 0,
             quota,
             reading: 0,
-            draining: 0,
             chosen: None,
             forced: Vec::new(),
             retry: Vec::new(),
             desperate: false,
             ahead: Vec::new(),
-            victims: 0,
+            fruitless: 0,
             taken: 0,
             largest: 0,
             since_wear: 0,
@@ -158,6 +170,7 @@ impl Ftl {
     /// Room for a program of the host, in the next lane that has some.
     pub(crate) fn host_room(&mut self) -> Option<Room> {
         let stream = if self.config.collection.separate { Stream::Host } else { Stream::Copy };
+        self.host_paced = false;
         for _ in 0..self.layout.lanes {
             let lane = self.next_lane;
             self.next_lane = if lane + 1 == self.layout.lanes { 0 } else { lane + 1 };
@@ -165,11 +178,17 @@ impl Ftl {
                 && (self.lanes[lane as usize].fronts[Stream::Slc as usize].is_some() || self.takes_more(lane))
                 && let Some(room) = self.room(lane, Stream::Slc)
             {
+                self.host_paced = false;
                 return Some(room);
+            }
+            if self.host_waits(lane) {
+                self.host_paced = true;
+                continue;
             }
             if self.is_open_to_host(lane, stream)
                 && let Some(room) = self.room(lane, stream)
             {
+                self.host_paced = false;
                 return Some(room);
             }
         }
@@ -201,12 +220,13 @@ impl Ftl {
         all - taken as i64 * most >= RESERVE as i64 * l.largest
     }
 
-    /// True if `lane` should collect: few blocks are free, or they hold too little for the host to get one.
+    /// True if `lane` should collect: it is short of free space, the host has no room at all, or the free blocks hold too
+    /// little for it to get one.
     #[inline]
     pub(crate) fn is_short(&self, lane: u32) -> bool {
-        let l = &self.lanes[lane as usize];
-        l.free.len() + l.draining as usize <= self.config.collection.start as usize
-            || (!self.blocks.is_whole() && l.draining == 0 && !self.is_reserved(lane, 1))
+        (self.host_stalled && !self.host_paced)
+            || self.shortage(lane) > 0
+            || (!self.blocks.is_whole() && self.lanes[lane as usize].victims.is_empty() && !self.is_reserved(lane, 1))
     }
 
     /// True if `lane` may open one more block for the host. Lanes take programs in turn, and programs need not be full:
@@ -331,6 +351,7 @@ impl Ftl {
         self.blocks.set_usage(block, Use::Open);
         let front = Front { block, next: 0, end: self.programs_of(block) };
         self.lanes[lane as usize].fronts[stream as usize] = Some(front);
+        self.lanes[lane as usize].barren = false;
         self.short_lanes.push(lane);
         self.stirred = true;
         Some(())

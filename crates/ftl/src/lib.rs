@@ -24,6 +24,7 @@ mod destage;
 mod durable;
 mod erase;
 mod fail;
+mod fold;
 mod host_memory;
 mod journal;
 mod lane;
@@ -33,6 +34,7 @@ mod map_cache;
 mod map_frames;
 mod map_pending;
 mod mount;
+mod pacing;
 mod read;
 mod read_copies;
 mod sequence;
@@ -65,6 +67,7 @@ use sequence::Sequence;
 pub use buffer::Owner;
 pub use host_memory::HostMemoryLoss;
 pub use mount::MountReport;
+pub use pacing::{programmed_before, target_units};
 pub use stats::Stats;
 
 /// What the layer wants done, in order. The world performs the moves at once, then takes the actions.
@@ -137,6 +140,15 @@ pub struct Ftl {
     short_lanes: Vec<u32>,
     /// No lane has room for the host; an erase that ends changes that.
     host_stalled: bool,
+    /// Some lane has room for the host, which waits there for copies.
+    host_paced: bool,
+    /// The host need not wait for copies, until a block is erased: they cannot go on by themselves.
+    unpaced: bool,
+    /// Free space, in units, at which a lane is kept while the host writes, and by how much that may take it below.
+    target: i64,
+    slack: i64,
+    /// No command came for a while: collection works ahead.
+    idle: bool,
     /// `pump` has something to look at: data that became dirty, or for which an erase made room, a lane that opened a
     /// block, a part of the map that is wanted, a command or a trim that waits for programs, programs without room.
     stirred: bool,
@@ -152,6 +164,9 @@ pub struct Ftl {
     force_epoch: u64,
     destaging: bool,
     last_write: Time,
+    last_command: Time,
+    /// Something was written since collection last worked ahead.
+    idle_due: bool,
     space_queue: (u32, u32),
     durable: VecDeque<Durable>,
     sealed: usize,
@@ -187,10 +202,15 @@ pub fn buffer_count(config: &Config) -> u64 {
     slots(config, &Layout::new(config))
 }
 
-/// Units that collection may have in flight, a lane: two programs' worth at least.
+/// Units that collection may have in flight in a lane: two programs' worth at least.
 fn quota(config: &Config, layout: &Layout) -> u32 {
-    config.collection.copies.max(2 * layout.program_units)
+    // A program in each array and the next one being read for it keep every die of a lane busy.
+    let busy = 2 * layout.per_row * layout.program_units;
+    config.collection.copies.unwrap_or(busy.max(COPIES)).max(2 * layout.program_units)
 }
+
+/// Units that collection may have in flight in a lane of few dies.
+const COPIES: u32 = 64;
 
 fn slots(config: &Config, layout: &Layout) -> u64 {
     u64::from(config.buffers.write)
@@ -238,6 +258,11 @@ impl Ftl {
             next_lane: 0,
             short_lanes: Vec::new(),
             host_stalled: false,
+            host_paced: false,
+            unpaced: false,
+            target: pacing::target_units(&config) as i64,
+            slack: pacing::slack(&config, &layout),
+            idle: false,
             stirred: false,
             dirty: List::new(),
             clean: List::new(),
@@ -250,6 +275,8 @@ impl Ftl {
             force_epoch: 0,
             destaging: false,
             last_write: Time::ZERO,
+            last_command: Time::ZERO,
+            idle_due: false,
             space_queue: (NIL, NIL),
             durable: VecDeque::new(),
             sealed: 0,
@@ -285,6 +312,10 @@ impl Ftl {
     /// flash: that is returned, and all there is to do; else what is wanted is in `out`.
     #[inline(always)]
     pub fn command(&mut self, now: Time, tag: Tag, request: &Request, out: &mut Actions) -> Option<ReadOp> {
+        self.last_command = now;
+        if self.idle {
+            (self.idle, self.idle_due) = (false, true);
+        }
         if request.op == Op::Read
             && let Some(read) = self.read_whole(tag, request)
         {
@@ -297,6 +328,7 @@ impl Ftl {
     #[inline(never)]
     fn other_command(&mut self, now: Time, tag: Tag, request: Request, out: &mut Actions) {
         self.commands.start(tag, &request);
+        self.idle_due |= request.op != Op::Read;
         match request.op {
             Op::Read => self.read(tag, out),
             Op::Write => self.write(tag, out),
@@ -355,7 +387,9 @@ impl Ftl {
     /// When [`timer`](Self::timer) is to be called, if nothing else happens before.
     #[inline]
     pub fn next_timer(&self) -> Option<Time> {
+        let idle = self.idle_at().filter(|at| *at < Time::MAX);
         let written = self.write_out_at().filter(|at| *at < Time::MAX);
+        let written = written.map_or(idle, |at| Some(idle.map_or(at, |idle| idle.min(at))));
         match &self.read_copies {
             None => written,
             Some(copies) => {
@@ -363,6 +397,11 @@ impl Ftl {
                 written.map_or(read, |at| Some(read.map_or(at, |due| due.min(at))))
             }
         }
+    }
+
+    /// When collection begins to work ahead, if no command comes before.
+    fn idle_at(&self) -> Option<Time> {
+        self.idle_due.then(|| self.last_command.saturating_add(self.config.collection.idle))
     }
 
     /// When dirty data goes to flash, if nothing is written before.
@@ -377,6 +416,13 @@ impl Ftl {
         if self.write_out_at().is_some_and(|at| at <= now) {
             self.force_epoch = self.epoch;
             self.last_write = now;
+            self.pump(out);
+        }
+        if self.idle_at().is_some_and(|at| at <= now) {
+            (self.idle, self.idle_due) = (true, false);
+            for lane in 0..self.layout.lanes {
+                self.collect(lane, out);
+            }
             self.pump(out);
         }
     }

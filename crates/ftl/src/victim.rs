@@ -3,44 +3,33 @@
 use crate::Ftl;
 use crate::blocks::{Blocks, Use};
 use crate::config::Policy;
-use crate::lane::{Job, RESERVE, Stream};
+use crate::lane::Stream;
+use crate::pacing::Victim;
 
 impl Ftl {
-    /// The block that `lane` should collect now, if any.
+    /// The block that `lane` should collect now, if any, and whether it is collected even where space is not `short`.
     #[inline]
-    pub(crate) fn next_victim(&mut self, lane: u32) -> Option<u32> {
-        let due = self.is_short(lane) || !self.lanes[lane as usize].forced.is_empty() || self.config.slc.is_some();
-        if due { self.find_victim(lane) } else { None }
+    pub(crate) fn next_victim(&mut self, lane: u32, short: bool) -> Option<(u32, bool)> {
+        let due = short || !self.lanes[lane as usize].forced.is_empty();
+        if due { self.find_victim(lane, short) } else { None }
     }
 
-    fn find_victim(&mut self, lane: u32) -> Option<u32> {
+    fn find_victim(&mut self, lane: u32, short: bool) -> Option<(u32, bool)> {
         let l = &self.lanes[lane as usize];
-        if l.free.is_empty() && l.draining > 0 {
+        if l.free.is_empty() && !l.victims.is_empty() {
             // The last room belongs to the block that is being emptied, and to what its erase waits for.
             return None;
         }
         let l = &mut self.lanes[lane as usize];
         if let Some(block) = l.forced.pop() {
             if self.blocks.usage(block) == Use::Closed && self.fits(lane, block) {
-                return Some(block);
+                return Some((block, true));
             }
             if self.blocks.usage(block) == Use::Closed {
                 self.lanes[lane as usize].forced.insert(0, block);
             }
         }
-        if self.is_short(lane)
-            && let Some(block) = self.gainful(lane)
-        {
-            return Some(block);
-        }
-        // Folding takes room without making any, so it comes after.
-        let (slc, l) = (self.config.slc?, &self.lanes[lane as usize]);
-        let block = l.slc_closed.front().copied()?;
-        let due = l.slc_free.len() <= slc.fold as usize && l.free.len() > RESERVE;
-        if !due || !self.fits(lane, block) {
-            return None;
-        }
-        Some(block)
+        if short { self.gainful(lane).map(|block| (block, false)) } else { None }
     }
 
     /// The policy's victim; where collecting that one would gain nothing or not fit, the one that makes most room.
@@ -58,7 +47,7 @@ impl Ftl {
         }
         // What is under way will make room: the policy's choice is worth waiting for.
         let l = &self.lanes[lane as usize];
-        if (l.in_flight > 0 || l.draining > 0) && !l.desperate {
+        if (l.in_flight > 0 || !l.victims.is_empty()) && !l.desperate {
             return None;
         }
         self.most_spare(lane).filter(|block| self.gains(*block) && self.fits(lane, *block))
@@ -171,23 +160,27 @@ impl Ftl {
         Some(first + at as u32)
     }
 
-    pub(crate) fn start_job(&mut self, lane: u32, block: u32) {
+    /// Takes `block` for collection or folding; returns how many programs it has.
+    pub(crate) fn start_victim(&mut self, lane: u32, block: u32) -> u32 {
+        let (valid, slc) = (self.blocks.valid(block), self.is_slc(block));
+        let short_by = self.shortage(lane);
         self.blocks.set_usage(block, Use::Victim);
         self.stats.victims += 1;
-        self.stats.victim_units += u64::from(self.blocks.valid(block));
-        let (end, slc) = (self.programs_of(block), self.is_slc(block));
+        self.stats.victim_units += u64::from(valid);
         let taking = self.stats.programmed_host + self.stats.programmed_system + self.stats.failures;
         let most = 2 * u64::from(self.layout.blocks) * u64::from(self.layout.block_units);
         let l = &mut self.lanes[lane as usize];
-        l.victims = if l.taken == taking { l.victims + 1 } else { 0 };
+        l.fruitless = if l.taken == taking { l.fruitless + 1 } else { 0 };
         l.taken = taking;
         // Each but the few forced makes room for a unit at least, which nothing has taken since.
-        assert!(l.victims <= most, "collection of lane {lane} goes round without making room");
+        assert!(l.fruitless <= most, "collection of lane {lane} goes round without making room");
+        l.victims.push(Victim { block, valid, slc });
         if slc {
             l.slc_closed.retain(|closed| *closed != block);
+        } else {
+            l.short_by = short_by;
         }
-        l.draining += 1;
-        l.job = Some(Job { block, cursor: 0, end });
+        self.programs_of(block)
     }
 
     /// Static wear levelling: what lies in the least worn block never moves by itself, so it is moved.

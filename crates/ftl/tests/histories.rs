@@ -41,7 +41,7 @@ fn draw(rng: &mut Rng) -> (Config, Faults, Vec<(u16, u32, u32)>) {
             }
         }
     }
-    let lost_blocks = slc.map_or(0, |s| s.blocks) + 5 + if faulty { 3 } else { 0 };
+    let lost_blocks = slc.map_or(0, |s| s.blocks) + 6 + if faulty { 3 } else { 0 };
     let physical = geometry.units() as u32 / geometry.blocks * (geometry.blocks - lost_blocks);
     let mut stripe = [Axis::Channel, Axis::Way, Axis::Die, Axis::Plane];
     stripe.swap(rng.below(4) as usize, rng.below(4) as usize);
@@ -53,9 +53,11 @@ fn draw(rng: &mut Rng) -> (Config, Faults, Vec<(u16, u32, u32)>) {
         multi_plane: rng.chance(0.5),
         collection: Collection {
             policy: pick(rng, &[Policy::Greedy, Policy::CostBenefit, Policy::Fifo, Policy::Choices(3)]),
-            start: 2,
+            start: 3,
             separate: rng.chance(0.7),
-            copies: 4,
+            ahead: pick(rng, &[0, 1]),
+            idle: Time::from_us(pick(rng, &[5, 50])),
+            copies: pick(rng, &[Some(4), Some(16), None]),
         },
         wear: Wear { dynamic: rng.chance(0.5), static_threshold: rng.chance(0.3).then_some(3) },
         map_cache: rng.chance(0.4).then(|| MapCache {

@@ -332,6 +332,8 @@ fn translation(system: &System, geometry: Geometry, payload: PayloadKind, lent: 
             },
             start: f.gc.start,
             separate: f.gc.streams,
+            ahead: f.gc.ahead,
+            idle: f.gc.idle,
             copies: f.gc.copies,
         },
         wear: layer::Wear { dynamic: f.wear_levelling.dynamic, static_threshold: f.wear_levelling.static_threshold },

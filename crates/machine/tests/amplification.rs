@@ -30,7 +30,7 @@ fn drive(over_provisioning: f64, policy: &str) -> System {
         ("flash.page", "4KiB"),
         ("ftl.unit", "4KiB"),
         ("ftl.group", "drive"),
-        ("ftl.gc.start", "2"),
+        ("ftl.gc.start", "3"),
         ("ftl.gc.streams", "true"),
         ("ftl.gc.policy", policy),
         ("ftl.over_provisioning", over.as_str()),
@@ -60,12 +60,12 @@ fn overwrite(parts: &Parts, store: Store, passes: f64, seed: u64) -> (f64, Vec<u
 }
 
 fn theory(parts: &Parts, policy: Policy) -> ftl::steady::Steady {
-    // A lane collects when the host has opened its block and 2 are free; the copies' block is half full on average.
+    // A lane chooses its victim with three blocks free, one more block's worth of room in the two open ones, and the slack.
     let pool = Pool {
         blocks: f64::from(BLOCKS),
-        free_blocks: 2.0,
+        free_blocks: 3.125,
         open_blocks: 2.0,
-        open_fill: 0.25,
+        open_fill: 0.5,
         live_units: f64::from(parts.ftl.user_units),
         units_per_block: PAGES,
     };

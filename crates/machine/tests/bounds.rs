@@ -26,7 +26,7 @@ const SMALL: [(&str, &str); 8] = [
     ("flash.blocks", "40"),
     ("flash.pages", "64"),
     ("ftl.over_provisioning", "0.4"),
-    ("ftl.gc.start", "2"),
+    ("ftl.gc.start", "3"),
     ("host.max_transfer", "64KiB"),
 ];
 

@@ -23,7 +23,7 @@ fn system(link: &str) -> System {
         ("flash.blocks", "40"),
         ("flash.pages", "64"),
         ("ftl.over_provisioning", "0.4"),
-        ("ftl.gc.start", "2"),
+        ("ftl.gc.start", "3"),
         ("ftl.slc_cache.size", "0B"),
         ("device.write_cache.size", "2MiB"),
     ];

@@ -73,7 +73,7 @@ fn steady() -> (System, Parts) {
         ("flash.blocks", "128"),
         ("flash.pages", "64"),
         ("ftl.over_provisioning", "0.28"),
-        ("ftl.gc.start", "2"),
+        ("ftl.gc.start", "3"),
         ("device.write_cache.size", "1MiB"),
         ("host.max_transfer", "128KiB"),
     ];

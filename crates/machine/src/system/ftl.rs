@@ -1,7 +1,8 @@
 //! `[ftl]`: the flash translation layer.
 
-use super::key::{BOOL, COUNT, FRACTION, FromValue, Kind, SIZE, assumed, given, section, words};
+use super::key::{BOOL, COUNT, FRACTION, FromValue, Kind, SIZE, TIME, assumed, given, section, words};
 use super::value::Value;
+use sim::Time;
 
 words! {
     /// Unit of allocation, collection and erase.
@@ -117,15 +118,21 @@ section! {
             assumed("10", "close to greedy (Van Houdt, SIGMETRICS 2013)"),
             "Blocks drawn at random, of which the best is the victim.",
             when "ftl.gc.policy" is "d-choices";
-        "ftl.gc.start" start: u32 = COUNT.within(2.0, 1048576.0),
+        "ftl.gc.start" start: u32 = COUNT.within(3.0, 1048576.0),
             assumed("4", "few, so that over-provisioning serves collection"),
-            "Free groups of a lane (a plane, a die or the drive, as ftl.group says) at which it collects.";
+            "Free groups (of a plane, a die or the drive, as ftl.group says) below which space is collected.";
+        "ftl.gc.ahead" ahead: u32 = COUNT.within(0.0, 1048576.0),
+            assumed("2", "a burst of writes after a pause finds room; 0 to 16 are plausible, each costs over-provisioning"),
+            "Free groups beyond ftl.gc.start that idle time collects; it folds the whole SLC cache, too.";
+        "ftl.gc.idle" idle: Time = TIME,
+            assumed("10ms", "longer than the gaps between requests of a busy host; products wait 1 ms to 1 s"),
+            "Time without a command after which idle time begins.";
         "ftl.gc.streams" streams: bool = BOOL,
             assumed("true", "what was copied is colder than what was just written"),
             "Host writes and copies go to blocks of their own.";
-        "ftl.gc.copies" copies: u32 = COUNT.within(1.0, 65536.0),
-            assumed("64", "a few programs' worth"),
-            "Units a lane that are being copied at once.";
+        "ftl.gc.copies" copies: Option<u32> = COUNT.within(1.0, 65536.0).or("auto"),
+            assumed("auto", "two programs for each die of the group, and at least 64 units"),
+            "Units of a group that are being copied at once; auto: what keeps its dies busy.";
     }
 }
 

@@ -17,6 +17,8 @@ pub struct Flown {
     pub each: Vec<(u32, Time)>,
     /// Bytes of requests that ended.
     pub bytes: u64,
+    /// The longest time between two ends of requests.
+    pub silence: Time,
 }
 
 /// Plays `count` requests, `depth` at a time, each drawn by `draw`.
@@ -29,6 +31,7 @@ pub fn fly(machine: &mut Machine, depth: u32, count: u32, mut draw: impl FnMut()
     let (mut asked, mut ended) = (0, 0);
     let mut completions: Vec<Completion> = Vec::new();
     let mut now = machine.now();
+    let mut last = now;
     for io in 0..depth.min(count) {
         let request = draw();
         under[io as usize] = Some((now, request, asked));
@@ -40,6 +43,10 @@ pub fn fly(machine: &mut Machine, depth: u32, count: u32, mut draw: impl FnMut()
         let at = machine.now();
         let outstanding = under.iter().flatten().count() as u128;
         flown.area += outstanding * u128::from((at - now).ps());
+        if !completions.is_empty() {
+            flown.silence = flown.silence.max(at - last);
+            last = at;
+        }
         now = at;
         for Completion { io, status, submitted, at } in completions.drain(..) {
             let (begun, request, number) = under[io as usize].take().expect("a request ends once");

@@ -93,7 +93,7 @@ fn draw_sets(rng: &mut Rng) -> (Vec<(&'static str, String)>, Preparation) {
     };
     set("ftl.slc_cache.size", format!("{}B", slc_blocks * all_planes * (pages * page / bits)));
     set("ftl.slc_cache.fold", "1".to_owned());
-    let held = 5 + slc_blocks + if faulty { 4 } else { 0 };
+    let held = 6 + slc_blocks + if faulty { 4 } else { 0 };
     let room = all_planes * (blocks - held) * pages * per_page;
     let capacity = 8 + (room as f64 * pick(rng, &[0.5, 0.7, 0.8])) as u64;
     set("ftl.capacity", format!("{}B", capacity * unit));
@@ -106,7 +106,7 @@ fn draw_sets(rng: &mut Rng) -> (Vec<(&'static str, String)>, Preparation) {
     if policy == "d-choices" {
         set("ftl.gc.choices", "3".to_owned());
     }
-    set("ftl.gc.start", "2".to_owned());
+    set("ftl.gc.start", "3".to_owned());
     set("ftl.gc.streams", rng.chance(0.7).to_string());
     set("ftl.gc.copies", "4".to_owned());
     set("ftl.wear_levelling.dynamic", rng.chance(0.5).to_string());
