@@ -249,10 +249,10 @@ impl Blocks {
         self.pins[block as usize]
     }
 
-    /// True if every plane of every block can be used.
+    /// True if every plane of every block can be programmed.
     #[inline]
     pub fn is_whole(&self) -> bool {
-        self.holes.is_empty()
+        self.holes.is_empty() && self.failing.is_empty()
     }
 
     /// Planes of `position` of `block` that are not to be used.
@@ -264,15 +264,22 @@ impl Blocks {
         self.holes.get(&(block, position)).copied().unwrap_or(0)
     }
 
+    /// Planes of `position` of `block` that take no program: retired, or to be retired at the next erase.
+    pub fn closed_planes(&self, block: u32, position: u32) -> u16 {
+        self.hole(block, position) | self.failing.get(&(block, position)).copied().unwrap_or(0)
+    }
+
     /// The planes `mask` of `position` of `block` are not to be used.
     pub fn add_hole(&mut self, block: u32, position: u32, mask: u16) {
         *self.holes.entry((block, position)).or_insert(0) |= mask;
     }
 
-    /// Planes of `block` that can be used.
+    /// Planes of `block` that can be programmed now, if it is open, or after its next erase.
     pub fn usable_planes(&self, layout: &Layout, block: u32) -> u32 {
         let lost: u32 = self.holes.range((block, 0)..(block + 1, 0)).map(|(_, mask)| mask.count_ones()).sum();
-        layout.per_row * layout.planes - lost
+        let failing = self.failing.range((block, 0)..(block + 1, 0));
+        let failing: u32 = failing.map(|((_, at), mask)| (mask & !self.hole(block, *at)).count_ones()).sum();
+        layout.per_row * layout.planes - lost - failing
     }
 
     /// A program at `position` of `block` failed.

@@ -65,15 +65,18 @@ impl Ftl {
             // A failed program holds up erases: it goes first.
             self.retry(lane, out);
         }
-        self.read_victims(lane, out);
+        let shortage = self.shortage(lane);
+        self.read_victims(lane, shortage, out);
         self.program_pending(lane, out);
-        self.release_host(lane);
+        if self.host_paced {
+            self.release_host(lane);
+        }
     }
 
     #[inline(always)]
-    fn read_victims(&mut self, lane: u32, out: &mut Actions) {
+    fn read_victims(&mut self, lane: u32, mut shortage: i64, out: &mut Actions) {
         loop {
-            let short = self.is_short(lane);
+            let short = shortage > 0 || self.lacks_room(lane);
             let l = &self.lanes[lane as usize];
             let Some(job) = l.job.filter(|job| short || job.forced) else {
                 if l.job.is_some() || !self.next_job(lane, short) {
@@ -81,13 +84,15 @@ impl Ftl {
                 }
                 continue;
             };
-            if !self.read_victim(lane, job, self.copies_allowed(lane), out) {
+            if !self.read_victim(lane, job, self.copies_allowed(lane, job, shortage), out) {
                 return;
             }
             self.lanes[lane as usize].job = None;
             if self.blocks.valid(job.block) == 0 {
                 self.emptied(job.block);
             }
+            // A victim without valid units gave back its block at once.
+            shortage = self.shortage(lane);
         }
     }
 
@@ -97,8 +102,7 @@ impl Ftl {
             self.lanes[lane as usize].barren = true;
             return false;
         };
-        let end = self.start_victim(lane, victim);
-        self.lanes[lane as usize].job = Some(Job { block: victim, cursor: 0, end, forced });
+        self.lanes[lane as usize].job = Some(self.start_victim(lane, victim, forced));
         true
     }
 

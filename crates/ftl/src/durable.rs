@@ -104,6 +104,9 @@ impl Ftl {
             (self.unpaced, self.host_paced, self.host_stalled, self.stirred) = (true, false, false, true);
             return self.destage(out);
         }
+        if self.retries > 0 {
+            self.retry_elsewhere(out);
+        }
         for desperate in [false, true] {
             if self.operations.active() <= self.retries && !self.read_only {
                 for lane in 0..self.layout.lanes {

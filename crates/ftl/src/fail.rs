@@ -1,7 +1,10 @@
-//! Programs that fail: what they held goes elsewhere, their block is emptied and what failed of it retired.
+//! Programs that fail: their data goes elsewhere, and the planes that failed take no further program. The other planes of
+//! an open block are filled before it is emptied and the failed ones are retired: a superblock that lost one die still has
+//! room, and it may be the last that collection has.
 
 use media::{Action, OpId, ProgramOp};
 
+use crate::blocks::Use;
 use crate::buffer::{NIL, Owner};
 use crate::lane::{Room, Stream};
 use crate::location::{Location, Place};
@@ -15,7 +18,9 @@ impl Ftl {
         let block = self.layout.block_of(was.unit);
         let room = self.room_of(id);
         self.blocks.add_failing(block, room.program % self.layout.per_row, was.mask as u16);
-        self.abandon(block);
+        if self.blocks.usable_planes(&self.layout, block) == 0 || self.blocks.usage(block) == Use::Closed {
+            self.abandon(block);
+        }
         for i in 0..was.count {
             let slot = self.operations.slots(id)[i as usize];
             if slot == NIL {
@@ -70,8 +75,26 @@ impl Ftl {
 
     /// Tries again what failed in `lane`, as far as there is room.
     pub(crate) fn retry(&mut self, lane: u32, out: &mut Actions) {
+        self.retry_in(lane, lane, out);
+    }
+
+    /// Nothing is under way: what failed in a lane that has no room left is tried again in another. It holds up every
+    /// erase.
+    pub(crate) fn retry_elsewhere(&mut self, out: &mut Actions) {
+        for lane in 0..self.layout.lanes {
+            for other in (0..self.layout.lanes).filter(|other| *other != lane) {
+                if self.lanes[lane as usize].retry.is_empty() {
+                    break;
+                }
+                self.retry_in(lane, other, out);
+            }
+        }
+    }
+
+    /// Tries again in `other` what failed in `lane`, as far as there is room.
+    fn retry_in(&mut self, lane: u32, other: u32, out: &mut Actions) {
         while let Some(id) = self.lanes[lane as usize].retry.last().copied() {
-            let Some(room) = self.room(lane, Stream::Copy) else { return };
+            let Some(room) = self.room(other, Stream::Copy) else { return };
             let kept = self.still_wanted(id, lane);
             if kept.len() > room.units as usize {
                 // Planes are missing there: it holds less than what failed. Pages are programmed in order, so it is
@@ -82,6 +105,9 @@ impl Ftl {
             self.lanes[lane as usize].retry.pop();
             self.retries -= 1;
             self.hold_erases();
+            let copies = kept.iter().filter(|slot| self.slots[**slot].owner == Owner::Copy).count() as u32;
+            self.lanes[lane as usize].in_flight -= copies;
+            self.lanes[other as usize].in_flight += copies;
             self.reissue(id, room, &kept, out);
         }
     }

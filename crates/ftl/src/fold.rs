@@ -1,6 +1,6 @@
 //! Folding: the data of SLC blocks moves to the other blocks, oldest block first.
 
-use crate::lane::{Job, RESERVE};
+use crate::lane::RESERVE;
 use crate::{Actions, Ftl};
 
 impl Ftl {
@@ -20,8 +20,7 @@ impl Ftl {
             let l = &self.lanes[lane as usize];
             let Some(job) = l.fold else {
                 let Some(block) = self.next_folded(lane) else { return };
-                let end = self.start_victim(lane, block);
-                self.lanes[lane as usize].fold = Some(Job { block, cursor: 0, end, forced: false });
+                self.lanes[lane as usize].fold = Some(self.start_victim(lane, block, false));
                 continue;
             };
             if !self.read_victim(lane, job, l.quota, out) {

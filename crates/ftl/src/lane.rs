@@ -42,6 +42,8 @@ pub(crate) struct Job {
     pub(crate) block: u32,
     pub(crate) cursor: u32,
     pub(crate) end: u32,
+    /// Valid units when it was chosen.
+    pub(crate) valid: u32,
     /// It is collected whether or not its lane is short.
     pub(crate) forced: bool,
 }
@@ -220,13 +222,14 @@ impl Ftl {
         all - taken as i64 * most >= RESERVE as i64 * l.largest
     }
 
-    /// True if `lane` should collect: it is short of free space, the host has no room at all, or the free blocks hold too
+    /// True if `lane` should collect however large its shortage is: the host has no room at all, or the free blocks hold too
     /// little for it to get one.
     #[inline]
-    pub(crate) fn is_short(&self, lane: u32) -> bool {
+    pub(crate) fn lacks_room(&self, lane: u32) -> bool {
         (self.host_stalled && !self.host_paced)
-            || self.shortage(lane) > 0
-            || (!self.blocks.is_whole() && self.lanes[lane as usize].victims.is_empty() && !self.is_reserved(lane, 1))
+            || (!self.blocks.is_whole()
+                && self.lanes[lane as usize].victims.is_empty()
+                && !self.is_reserved(lane, 1))
     }
 
     /// True if `lane` may open one more block for the host. Lanes take programs in turn, and programs need not be full:
@@ -296,7 +299,7 @@ impl Ftl {
             let mut page = self.layout.page_in(lane, block, program);
             let mut units = self.layout.program_units;
             if !self.blocks.is_whole() {
-                let hole = self.blocks.hole(block, program % self.layout.per_row);
+                let hole = self.blocks.closed_planes(block, program % self.layout.per_row);
                 page.planes = PlaneMask(page.planes.0 & !hole);
                 units = page.planes.count() * self.layout.page_units;
             }

@@ -18,7 +18,7 @@
 //! most half of what they give back.
 
 use crate::config::Config;
-use crate::lane::Stream;
+use crate::lane::{Job, Stream};
 use crate::layout::Layout;
 use crate::{Actions, Ftl};
 
@@ -66,22 +66,28 @@ impl Ftl {
     /// Units by which `lane` is short of its target; at most zero where it is not.
     #[inline]
     pub(crate) fn shortage(&self, lane: u32) -> i64 {
-        let spare = if self.idle { self.config.collection.ahead } else { 0 };
         // More free blocks than the target asks for: the usual case of a drive that is not full.
-        let enough = (self.config.collection.start + 2 + spare) as usize;
-        if self.lanes[lane as usize].free.len() > enough && self.blocks.is_whole() {
+        if self.lanes[lane as usize].free.len() > self.enough() && self.blocks.is_whole() {
             return 0;
         }
-        i64::from(spare) * i64::from(self.layout.block_units) + self.target - self.level(lane, enough)
+        let ahead = if self.idle { self.config.collection.ahead } else { 0 };
+        i64::from(ahead) * i64::from(self.layout.block_units) + self.target - self.level(lane)
     }
 
-    /// Free space of `lane` in units, counted up to `enough` free blocks.
-    fn level(&self, lane: u32, enough: usize) -> i64 {
+    /// Free blocks beyond which no lane is short.
+    #[inline]
+    fn enough(&self) -> usize {
+        (self.config.collection.start + 2 + if self.idle { self.config.collection.ahead } else { 0 }) as usize
+    }
+
+    /// Free space of `lane` in units, counted as far as it matters.
+    #[inline]
+    fn level(&self, lane: u32) -> i64 {
         let l = &self.lanes[lane as usize];
         let mut level = if self.blocks.is_whole() {
             l.free.len() as i64 * i64::from(self.layout.block_units)
         } else {
-            l.free.iter().take(enough + 1).map(|block| self.capacity(*block, self.layout.block_programs)).sum()
+            l.free.iter().take(self.enough() + 1).map(|block| self.capacity(*block, self.layout.block_programs)).sum()
         };
         for stream in [Stream::Host, Stream::Copy] {
             if let Some(open) = l.fronts[stream as usize] {
@@ -138,31 +144,28 @@ impl Ftl {
         l.short_by + i64::from(self.layout.program_units) - made_up
     }
 
-    /// Copies that `lane` may have in flight while it collects: as many as its shortage calls for.
-    pub(crate) fn copies_allowed(&self, lane: u32) -> u32 {
+    /// Copies that `lane` may have in flight while it collects `job`: as many as its shortage calls for.
+    #[inline]
+    pub(crate) fn copies_allowed(&self, lane: u32, job: Job, shortage: i64) -> u32 {
         let l = &self.lanes[lane as usize];
-        let least = 2 * self.layout.program_units;
-        let Some(job) = l.job else { return l.quota };
-        let Some(victim) = l.victims.iter().rev().find(|victim| victim.block == job.block) else { return l.quota };
-        let shortage = self.shortage(lane).max(0);
-        let gain = (self.capacity_of(victim.block, self.layout.block_programs) - i64::from(victim.valid)).max(1);
-        let copies = shortage.saturating_mul(i64::from(victim.valid)) / gain;
-        copies.clamp(i64::from(least), i64::from(l.quota.max(least))) as u32
+        let gain = (self.capacity_of(job.block, self.layout.block_programs) - i64::from(job.valid)).max(1);
+        let copies = shortage.max(0) * i64::from(job.valid) / gain;
+        let least = i64::from(2 * self.layout.program_units);
+        copies.clamp(least, i64::from(l.quota).max(least)) as u32
     }
 
     /// The host took room in `lane`: collection goes on by as much as that calls for.
     #[inline]
     pub(crate) fn pace(&mut self, lane: u32, out: &mut Actions) {
         let l = &self.lanes[lane as usize];
-        if (l.job.is_some() || !l.barren) && self.shortage(lane) > 0 {
+        if (l.job.is_some() || !l.barren) && l.free.len() <= self.enough() {
             self.collect_on(lane, out);
         }
     }
 
     /// Copies were issued in `lane`: the host goes on if it waited for them.
-    #[inline]
     pub(crate) fn release_host(&mut self, lane: u32) {
-        if self.host_paced && !self.host_waits(lane) {
+        if !self.host_waits(lane) {
             (self.host_paced, self.host_stalled, self.stirred) = (false, false, true);
         }
     }

@@ -3,7 +3,7 @@
 use crate::Ftl;
 use crate::blocks::{Blocks, Use};
 use crate::config::Policy;
-use crate::lane::Stream;
+use crate::lane::{Job, Stream};
 use crate::pacing::Victim;
 
 impl Ftl {
@@ -160,8 +160,8 @@ impl Ftl {
         Some(first + at as u32)
     }
 
-    /// Takes `block` for collection or folding; returns how many programs it has.
-    pub(crate) fn start_victim(&mut self, lane: u32, block: u32) -> u32 {
+    /// Takes `block` for collection or folding; returns its scan.
+    pub(crate) fn start_victim(&mut self, lane: u32, block: u32, forced: bool) -> Job {
         let (valid, slc) = (self.blocks.valid(block), self.is_slc(block));
         let short_by = self.shortage(lane);
         self.blocks.set_usage(block, Use::Victim);
@@ -180,7 +180,7 @@ impl Ftl {
         } else {
             l.short_by = short_by;
         }
-        self.programs_of(block)
+        Job { block, cursor: 0, end: self.programs_of(block), valid, forced }
     }
 
     /// Static wear levelling: what lies in the least worn block never moves by itself, so it is moved.
