@@ -92,7 +92,11 @@ pub fn steady(
         let mut blocks = blocks.into_iter();
         let mut next = || blocks.next().expect("a block for each that is not free");
         let programs = layout.block_programs;
-        writer.block(next(), Entry { programs, skipped: victim.collected, valid: victim.valid, ..Entry::default() }, &mut rng);
+        writer.block(
+            next(),
+            Entry { programs, skipped: victim.collected, valid: victim.valid, ..Entry::default() },
+            &mut rng,
+        );
         for ClosedBlock { valid, .. } in laid_out.iter().rev() {
             writer.block(next(), Entry { programs, valid: *valid, ..Entry::default() }, &mut rng);
         }
@@ -106,7 +110,11 @@ pub fn steady(
         for block in cached {
             let valid = slc_units.min(left);
             left -= valid;
-            writer.block(block, Entry { programs: slc_units / layout.program_units, valid, ..Entry::default() }, &mut rng);
+            writer.block(
+                block,
+                Entry { programs: slc_units / layout.program_units, valid, ..Entry::default() },
+                &mut rng,
+            );
         }
         assert_eq!(u64::from(writer.base), end, "every live unit of a lane is dealt");
     }

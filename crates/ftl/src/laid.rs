@@ -149,7 +149,7 @@ impl Laid {
                 at as u32
             })
             .collect();
-        let last = |entry: &Entry| entry.sequence + u64::from(entry.programs);
+        let last = |entry: &Entry| (entry.sequence + u64::from(entry.programs)).saturating_sub(1);
         let highest = entries.iter().map(last).max().unwrap_or(0);
         Laid::new(config, Order::Dealt(Dealt { entries, by_base, buckets, bucket_shift, permutation }), highest)
     }
@@ -363,7 +363,12 @@ impl Shuffle {
     fn new(len: u32, key: u64) -> Shuffle {
         let mask = len.next_power_of_two().max(2) - 1;
         let (low, high) = (key as u32, (key >> 32) as u32);
-        Shuffle { len, mask, fold: mask.count_ones().div_ceil(2), keys: [low, high, low.rotate_left(16), high.rotate_left(16)] }
+        Shuffle {
+            len,
+            mask,
+            fold: mask.count_ones().div_ceil(2),
+            keys: [low, high, low.rotate_left(16), high.rotate_left(16)],
+        }
     }
 
     #[inline]

@@ -175,7 +175,8 @@ fn prepare_anew(parts: &Parts, preparation: Preparation, streams: &Streams) -> R
             overwrite(parts, store, streams, &mut prepared)?
         }
         Preparation::Steady => {
-            let found = "flash.order: found any, expected in-order, the only one that a steady state is laid out in".to_owned();
+            let found =
+                "flash.order: found any, expected in-order, the only one that a steady state is laid out in".to_owned();
             return Err(ConfigError(found).into());
         }
     };

@@ -119,7 +119,10 @@ impl Store {
     /// # Panics
     /// If a block still follows the rule it was laid out by: [`forget_rule`](Self::forget_rule) goes before.
     pub fn save(&self, out: &mut impl Write) -> io::Result<()> {
-        assert!(self.blocks.iter().all(|entry| entry[STATE] & LAID == 0), "a rule has no image: settle its blocks first");
+        assert!(
+            self.blocks.iter().all(|entry| entry[STATE] & LAID == 0),
+            "a rule has no image: settle its blocks first"
+        );
         let mut out = Checked::new(out);
         out.bytes(MAGIC)?;
         out.bytes(&IMAGE_VERSION.to_le_bytes())?;
@@ -174,7 +177,12 @@ impl Store {
         }
         let pages = self.pages_kept(entry[STATE]);
         let (steps, units) = self.slots.contents(slot, pages);
-        out.u32s(steps)?;
+        // Two steps a word: what an earlier content of the slot left in the half behind the last page is not kept.
+        let (whole, odd) = steps.split_at(steps.len() - pages as usize % 2);
+        out.u32s(whole)?;
+        if let [last] = odd {
+            out.u32s(&[last & 0xffff])?;
+        }
         out.u32s(units)?;
         if self.unit_payload != 0 {
             for page in 0..pages {
