@@ -123,16 +123,26 @@ impl Blocks {
     }
 
     /// Has the bits of `block` say themselves what is valid.
-    #[cold]
     fn settle(&mut self, block: u32) {
-        let Some((rule, follows)) = &mut self.laid else { return };
-        if !std::mem::replace(&mut follows[block as usize], false) {
-            return;
+        if self.follows_rule(block) {
+            self.settle_with(block, |_, _| {});
         }
-        for unit in rule.units(block) {
-            let (word, shift) = (unit as usize / 64, unit % 64);
-            self.valid[word] ^= u64::from(rule.is_valid(unit)) << shift;
-        }
+    }
+
+    /// As [`settle`](Self::settle), of a block that follows the rule; `each` is called with the flash unit and the
+    /// logical unit of all that is valid.
+    #[cold]
+    pub(crate) fn settle_with(&mut self, block: u32, mut each: impl FnMut(u32, u32)) {
+        let Some((rule, follows)) = &mut self.laid else { unreachable!("no rule to follow") };
+        follows[block as usize] = false;
+        let valid = &mut self.valid;
+        rule.each_valid(block, |physical, unit| {
+            let (word, bit) = (&mut valid[physical as usize / 64], 1 << (physical % 64));
+            *word ^= bit;
+            if *word & bit != 0 {
+                each(physical, unit);
+            }
+        });
     }
 
     /// As [`clear_valid`](Self::clear_valid), of a unit whose bit is not set.
@@ -250,7 +260,8 @@ impl Blocks {
     }
 
     /// True if the bits of `block` say what differs from the rule of its lay-out.
-    fn follows_rule(&self, block: u32) -> bool {
+    #[inline]
+    pub(crate) fn follows_rule(&self, block: u32) -> bool {
         self.laid.as_ref().is_some_and(|(_, follows)| follows[block as usize])
     }
 

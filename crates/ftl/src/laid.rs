@@ -52,6 +52,43 @@ struct Dealt {
     permutation: Permutation,
 }
 
+/// A block of dealt units: where its valid units are.
+struct DealtBlock {
+    first: u32,
+    base: u32,
+    valid: u32,
+    shuffle: Shuffle,
+}
+
+impl Dealt {
+    #[inline(always)]
+    fn block(&self, block: u32, layout: &Layout) -> DealtBlock {
+        let entry = &self.entries[block as usize];
+        let first = entry.skipped * layout.program_units;
+        let len = entry.programs * layout.program_units - first;
+        DealtBlock { first, base: entry.base, valid: entry.valid, shuffle: Shuffle::new(len, entry.key) }
+    }
+}
+
+impl DealtBlock {
+    /// Which of all dealt units the unit at `within` is, if it is valid.
+    #[inline(always)]
+    fn dealt(&self, within: u32) -> Option<u32> {
+        let at = within.wrapping_sub(self.first);
+        if at >= self.shuffle.len {
+            return None;
+        }
+        let index = self.shuffle.at(at);
+        (index < self.valid).then_some(self.base + index)
+    }
+
+    /// Where the valid unit number `index` of the block is.
+    #[inline(always)]
+    fn place(&self, index: u32) -> u32 {
+        self.first + self.shuffle.index_of(index)
+    }
+}
+
 enum Order {
     Striped(Striped),
     Dealt(Dealt),
@@ -227,9 +264,7 @@ impl Laid {
                     }
                     from += 1;
                 };
-                let first = entry.skipped * self.layout.program_units;
-                let len = entry.programs * self.layout.program_units - first;
-                block * self.layout.block_units + first + Shuffle::new(len, entry.key).index_of(at - entry.base)
+                block * self.layout.block_units + dealt.block(block, &self.layout).place(at - entry.base)
             }
         })
     }
@@ -248,17 +283,30 @@ impl Laid {
                 if live < u64::from(self.live) { self.logical_of(live as u32) } else { NOBODY }
             }
             Order::Dealt(dealt) => {
-                let entry = &dealt.entries[block as usize];
-                let first = entry.skipped * self.layout.program_units;
-                let end = entry.programs * self.layout.program_units;
-                if within < first || within >= end {
-                    return NOBODY;
+                let index = dealt.block(block, &self.layout).dealt(within);
+                index.map_or(NOBODY, |index| self.logical_of(dealt.permutation.at(u64::from(index)) as u32))
+            }
+        }
+    }
+
+    /// Calls `each` with the flash unit and the logical unit of every valid unit of `block`.
+    pub(crate) fn each_valid(&self, block: u32, mut each: impl FnMut(u32, u32)) {
+        let first = block * self.layout.block_units;
+        match &self.order {
+            Order::Dealt(dealt) => {
+                let dealt_block = dealt.block(block, &self.layout);
+                for index in 0..dealt_block.valid {
+                    let live = dealt.permutation.at(u64::from(dealt_block.base + index)) as u32;
+                    each(first + dealt_block.place(index), self.logical_of(live));
                 }
-                let at = Shuffle::new(end - first, entry.key).at(within - first);
-                if at >= entry.valid {
-                    return NOBODY;
+            }
+            Order::Striped(_) => {
+                for physical in first..first + self.layout.block_units {
+                    let unit = self.logical(physical);
+                    if unit != NOBODY {
+                        each(physical, unit);
+                    }
                 }
-                self.logical_of(dealt.permutation.at(u64::from(entry.base + at)) as u32)
             }
         }
     }
@@ -270,10 +318,7 @@ impl Laid {
             Order::Striped(_) => self.logical(physical) != NOBODY,
             Order::Dealt(dealt) => {
                 let (block, within) = self.by.0.divide(physical);
-                let entry = &dealt.entries[block as usize];
-                let first = entry.skipped * self.layout.program_units;
-                let end = entry.programs * self.layout.program_units;
-                (first..end).contains(&within) && Shuffle::new(end - first, entry.key).at(within - first) < entry.valid
+                dealt.block(block, &self.layout).dealt(within).is_some()
             }
         }
     }
@@ -283,12 +328,6 @@ impl Laid {
         let position = self.positions[(u32::from(die) * self.planes + plane) as usize];
         let (lane, in_row) = (position / self.layout.per_row, position % self.layout.per_row);
         (lane * self.layout.blocks + block, in_row)
-    }
-
-    /// The flash units of `block`.
-    pub(crate) fn units(&self, block: u32) -> std::ops::Range<u32> {
-        let first = block * self.layout.block_units;
-        first..first + self.layout.block_units
     }
 
     /// Pages that were laid out at `position` of `block`.
@@ -305,13 +344,23 @@ impl LaidOut for Laid {
         LaidBlock { pages: self.pages(block, position), slc }
     }
 
-    fn logical(&self, page: PageAddr, plane: u32, units: &mut [u32]) {
-        let (block, position) = self.place(page.die, plane, page.block);
-        let program = page.page * self.layout.per_row + position;
-        let first = self.layout.page(block, program).planes.0.trailing_zeros();
-        let base = self.layout.unit_of(block, program) + (plane - first) * self.layout.page_units;
-        for (unit, physical) in units.iter_mut().zip(base..) {
-            *unit = Laid::logical(self, physical);
+    fn logical(&self, die: u16, plane: u32, block: u32, units: &mut [u32]) {
+        let (block, position) = self.place(die, plane, block);
+        let first_plane = self.layout.page(block, position).planes.0.trailing_zeros();
+        let within = position * self.layout.program_units + (plane - first_plane) * self.layout.page_units;
+        let row = self.layout.per_row * self.layout.program_units;
+        let pages = (within..).step_by(row as usize).zip(units.chunks_exact_mut(self.layout.page_units as usize));
+        let Order::Dealt(dealt) = &self.order else {
+            let first = block * self.layout.block_units;
+            pages.for_each(|(from, units)| (first + from..).zip(units).for_each(|(at, unit)| *unit = self.logical(at)));
+            return;
+        };
+        let dealt_block = dealt.block(block, &self.layout);
+        for (from, units) in pages {
+            for (at, unit) in (from..).zip(units) {
+                let live = dealt_block.dealt(at).map(|index| dealt.permutation.at(u64::from(index)) as u32);
+                *unit = live.map_or(NOBODY, |live| self.logical_of(live));
+            }
         }
     }
 
@@ -340,13 +389,12 @@ struct Shuffle {
     len: u32,
     mask: u32,
     fold: u32,
-    keys: [u32; ROUNDS],
+    keys: [u32; 4],
 }
 
-const ROUNDS: usize = 4;
-/// Odd factors: leading bits of the fractions of the golden ratio and of the roots of 2, 3 and 5.
-const FACTORS: [u32; ROUNDS] = [0x9e37_79b9, 0x6a09_e667, 0xbb67_ae85, 0x3c6e_f373];
-const INVERSES: [u32; ROUNDS] = [inverse(FACTORS[0]), inverse(FACTORS[1]), inverse(FACTORS[2]), inverse(FACTORS[3])];
+/// Odd factors, a round each: leading bits of the fractions of the golden ratio and of the roots of 2, 3 and 5.
+const FACTORS: [u32; 4] = [0x9e37_79b9, 0x6a09_e667, 0xbb67_ae85, 0x3c6e_f373];
+const INVERSES: [u32; 4] = [inverse(FACTORS[0]), inverse(FACTORS[1]), inverse(FACTORS[2]), inverse(FACTORS[3])];
 
 /// The inverse of an odd number modulo 2^32, by Newton's iteration.
 const fn inverse(odd: u32) -> u32 {
@@ -359,7 +407,7 @@ const fn inverse(odd: u32) -> u32 {
 }
 
 impl Shuffle {
-    #[inline]
+    #[inline(always)]
     fn new(len: u32, key: u64) -> Shuffle {
         let mask = len.next_power_of_two().max(2) - 1;
         let (low, high) = (key as u32, (key >> 32) as u32);
@@ -371,28 +419,35 @@ impl Shuffle {
         }
     }
 
-    #[inline]
+    #[inline(always)]
+    fn round(&self, value: u32, round: usize) -> u32 {
+        let value = value.wrapping_add(self.keys[round]).wrapping_mul(FACTORS[round]) & self.mask;
+        value ^ (value >> self.fold)
+    }
+
+    /// Undoes [`round`](Self::round): the fold is its own inverse.
+    #[inline(always)]
+    fn undo(&self, value: u32, round: usize) -> u32 {
+        let value = value ^ (value >> self.fold);
+        value.wrapping_mul(INVERSES[round]).wrapping_sub(self.keys[round]) & self.mask
+    }
+
+    #[inline(always)]
     fn at(&self, index: u32) -> u32 {
         let mut value = index;
         loop {
-            for (key, factor) in self.keys.iter().zip(FACTORS) {
-                value = value.wrapping_add(*key).wrapping_mul(factor) & self.mask;
-                value ^= value >> self.fold;
-            }
+            value = self.round(self.round(self.round(self.round(value, 0), 1), 2), 3);
             if value < self.len {
                 return value;
             }
         }
     }
 
-    #[inline]
+    #[inline(always)]
     fn index_of(&self, value: u32) -> u32 {
         let mut index = value;
         loop {
-            for (key, inverse) in self.keys.iter().zip(INVERSES).rev() {
-                index ^= index >> self.fold;
-                index = index.wrapping_mul(inverse).wrapping_sub(*key) & self.mask;
-            }
+            index = self.undo(self.undo(self.undo(self.undo(index, 3), 2), 1), 0);
             if index < self.len {
                 return index;
             }

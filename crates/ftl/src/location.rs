@@ -86,6 +86,14 @@ impl Table {
         self.touched = Some(Box::new(Touched::new(rule, self.units)));
     }
 
+    /// `unit` is at `physical` by the rule of the lay-out, unless it was touched.
+    #[inline]
+    pub(crate) fn learn(&mut self, unit: u32, physical: u32) {
+        if let Some(touched) = &mut self.touched {
+            touched.learn(unit, physical);
+        }
+    }
+
     /// The entries that may be lost or gone: all that are somewhere, or on a laid-out drive those that were touched.
     pub(crate) fn iter_touched(&self, end: u32) -> impl Iterator<Item = (u32, Location)> + '_ {
         let touched = self.touched.iter().flat_map(|touched| touched.iter());

@@ -172,6 +172,7 @@ impl Ftl {
     }
 
     pub(crate) fn start_job(&mut self, lane: u32, block: u32) {
+        self.learn_units_of(block);
         self.blocks.set_usage(block, Use::Victim);
         self.stats.victims += 1;
         self.stats.victim_units += u64::from(self.blocks.valid(block));

@@ -19,8 +19,9 @@ pub struct LaidBlock {
 pub trait LaidOut: Any + Send + Sync {
     /// What was laid out in a physical block.
     fn block(&self, die: u16, plane: u32, block: u32) -> LaidBlock;
-    /// Writes the logical number of each mapping unit of a laid-out page (one plane) to `units`.
-    fn logical(&self, page: PageAddr, plane: u32, units: &mut [u32]);
+    /// Writes the logical numbers of the mapping units of a physical block, page by page, to `units`: as many pages as it
+    /// has room for, all of them laid out.
+    fn logical(&self, die: u16, plane: u32, block: u32, units: &mut [u32]);
     /// Sequence number of a laid-out page.
     fn sequence(&self, page: PageAddr, plane: u32) -> u64;
     /// The rule itself, for the translation layer that made it.

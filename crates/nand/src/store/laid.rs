@@ -86,16 +86,13 @@ impl Store {
     }
 
     /// The spare area of a page of a laid-out block without a slot.
+    ///
+    /// # Panics
+    /// If the page is erased.
     #[inline(never)]
     pub(super) fn laid_spare(&self, block: usize, page: u32) -> &[u32] {
         let laid = self.laid.as_ref().expect("a laid-out block has a rule");
-        let units = laid.spare[block].get_or_init(|| {
-            let mut units = vec![0; (self.blocks[block][STATE] / PAGE) as usize * self.units_per_page];
-            for (page, units) in (0..).zip(units.chunks_exact_mut(self.units_per_page)) {
-                self.rule_spare(block, page, units);
-            }
-            units.into_boxed_slice()
-        });
+        let units = laid.spare[block].get_or_init(|| self.rule_spare(block).into_boxed_slice());
         &units[page as usize * self.units_per_page..][..self.units_per_page]
     }
 
@@ -119,13 +116,12 @@ impl Store {
         let state = self.blocks[block][STATE];
         // It was programmed when the drive was new, whatever the time is now.
         let clock_s = std::mem::replace(&mut self.clock_s, 0);
+        let units = self.rule_spare(block);
         self.blocks[block][STATE] = 0;
-        let mut units = vec![0; self.units_per_page];
-        for page in 0..state / PAGE {
-            self.rule_spare(block, page, &mut units);
+        for (page, units) in (0..).zip(units.chunks_exact(self.units_per_page)) {
             self.take_page(block, page, self.laid_sequence(block, page), state & SLC);
             let (record, at) = self.slots.record_of(self.blocks[block][SLOT], page);
-            record[at..][..units.len()].copy_from_slice(&units);
+            record[at..][..units.len()].copy_from_slice(units);
             if self.unit_payload != 0 {
                 self.slots.payload_mut(self.blocks[block][SLOT], page).fill(0);
             }
@@ -137,11 +133,13 @@ impl Store {
         }
     }
 
-    /// The logical numbers of a page by the rule.
-    fn rule_spare(&self, block: usize, page: u32, units: &mut [u32]) {
+    /// The logical numbers of a laid-out block by the rule.
+    fn rule_spare(&self, block: usize) -> Vec<u32> {
         let laid = self.laid.as_ref().expect("a laid-out block has a rule");
-        let (page, plane) = page_of(&self.geometry, block, page);
-        laid.rule.logical(page, plane, units);
+        let mut units = vec![0; (self.blocks[block][STATE] / PAGE) as usize * self.units_per_page];
+        let (die, plane, block) = address(&self.geometry, block);
+        laid.rule.logical(die, plane, block, &mut units);
+        units
     }
 
     /// Bytes that laid-out blocks take.

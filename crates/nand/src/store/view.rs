@@ -236,6 +236,9 @@ impl Flash for Store {
         let plain = state & (TORN | ERASE_TORN | LAID) == 0 && state / PAGE > page.page && self.order == Order::InOrder;
         if plain {
             self.slots.spare(slot, page.page)
+        } else if state & LAID != 0 {
+            // Nothing is torn in it: what is, has a slot.
+            self.laid_spare(block, page.page)
         } else if self.can_be_asked(block, page) {
             self.spare_of(block, page.page)
         } else {
