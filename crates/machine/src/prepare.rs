@@ -5,9 +5,7 @@
 
 use std::collections::HashSet;
 use std::fmt;
-use std::fs::{self, File};
-use std::io::{BufReader, BufWriter};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 
 use ftl::config::ConfigError;
@@ -18,6 +16,7 @@ use sim::Streams;
 
 use crate::compose::Parts;
 use crate::fast::Fast;
+use crate::prepared_cache::{restore, save};
 use crate::system::System;
 
 /// What is done to a drive before a run.
@@ -80,7 +79,7 @@ pub struct Prepared {
 }
 
 impl Prepared {
-    fn new(preparation: Preparation) -> Prepared {
+    pub(crate) fn new(preparation: Preparation) -> Prepared {
         Prepared { preparation, restored: false, passes: 0.0, write_amplification: None, approximate: false }
     }
 }
@@ -262,46 +261,4 @@ fn overwrite(parts: &Parts, store: Store, streams: &Streams, prepared: &mut Prep
     }
     flush(&mut fast)?;
     Ok(store)
-}
-
-/// A prepared drive from disk; `None` if it is not there, or is not whole.
-fn restore(path: &Path, parts: &Parts, preparation: Preparation) -> Option<(Store, Prepared)> {
-    let mut stream = zstd::Decoder::new(BufReader::new(File::open(path).ok()?)).ok()?;
-    let mut head = [0u8; 17];
-    std::io::Read::read_exact(&mut stream, &mut head).ok()?;
-    let float = |at: usize| head[at..at + 8].try_into().map(f64::from_le_bytes).ok();
-    let store = Store::load(&mut stream, parts.nand.buffers).ok()?;
-    let (passes, amplification) = (float(0)?, float(8)?);
-    let same = store.geometry() == &parts.nand.geometry && store.payload() == parts.nand.payload;
-    same.then_some((
-        store,
-        Prepared {
-            preparation,
-            restored: true,
-            passes,
-            write_amplification: (!amplification.is_nan()).then_some(amplification),
-            approximate: head[16] != 0,
-        },
-    ))
-}
-
-/// Leaves a prepared drive on disk. It is written beside its place and then moved there, so that no reader finds half.
-fn save(path: &Path, store: &Store, prepared: &Prepared) {
-    let write = || -> std::io::Result<()> {
-        if let Some(folder) = path.parent() {
-            fs::create_dir_all(folder)?;
-        }
-        let beside = PathBuf::from(format!("{}.{}", path.display(), std::process::id()));
-        let mut stream = zstd::Encoder::new(BufWriter::new(File::create(&beside)?), 1)?;
-        let mut head = Vec::with_capacity(17);
-        head.extend(prepared.passes.to_le_bytes());
-        head.extend(prepared.write_amplification.unwrap_or(f64::NAN).to_le_bytes());
-        head.push(u8::from(prepared.approximate));
-        std::io::Write::write_all(&mut stream, &head)?;
-        store.save(&mut stream)?;
-        stream.finish()?.into_inner().map_err(std::io::IntoInnerError::into_error)?.sync_all()?;
-        fs::rename(&beside, path)
-    };
-    // A cache that cannot be written costs time, not truth.
-    let _ = write();
 }

@@ -3,6 +3,9 @@
 
 #[path = "support/closed_loop.rs"]
 mod closed_loop;
+#[path = "support/play.rs"]
+#[allow(dead_code)]
+mod play;
 
 use closed_loop::fly;
 use machine::compose::Parts;
@@ -342,4 +345,21 @@ fn policies_come_out_in_the_order_of_theory() {
     };
     let (greedy, choices, fifo) = (of("greedy", 7.0099), of("d-choices", 7.3230), of("fifo", 7.8172));
     assert!(greedy < choices && choices < fifo, "greedy {greedy}, 10 choices {choices}, FIFO {fifo}");
+}
+
+#[test]
+fn a_run_says_how_far_it_was_from_the_steady_state_prepared() {
+    let system = small(&[("ftl.group", "plane"), ("ftl.over_provisioning", "0.28"), ("flash.blocks", "1024")]);
+    let notes = |more: &str| {
+        let job = format!("rw=randwrite\nbs=4k\niodepth=16\nnorandommap\nnumber_ios=60000\n{more}");
+        play::play(&system, &job, &play::options(Preparation::Steady)).notes
+    };
+    assert_eq!(notes(""), Vec::<String>::new(), "uniform writes are what was prepared for");
+    for skewed in ["random_distribution=zipf:1.2", "random_distribution=zoned:90/5:10/95"] {
+        let found = notes(skewed);
+        let said = |note: &String| {
+            note.starts_with("not the steady state that was prepared (uniform random writes, write amplification 2.")
+        };
+        assert_eq!(found.iter().filter(|note| said(note)).count(), 1, "{skewed}: {found:?}");
+    }
 }
