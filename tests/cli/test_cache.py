@@ -36,7 +36,8 @@ def test_the_oldest_files_are_pruned_first(tmp_path: Path, capsys: pytest.Captur
     assert capsys.readouterr().out == "1 file removed, 3.00 kB in 2 files kept\n"
     assert (old.exists(), run.exists(), new.exists()) == (False, True, True)
     assert call("cache", "prune", "--cache", str(tmp_path)) == 0
-    assert not run.exists() and not new.exists()
+    assert not run.exists()
+    assert not new.exists()
     assert other.exists()
 
 

@@ -14,7 +14,8 @@ if TYPE_CHECKING:
 app = typer.Typer(no_args_is_help=True, help="The folder in which prepared drives and runs are kept.")
 
 FolderOption = Annotated[
-    str | None, typer.Option("--cache", metavar="DIR", help="The folder. [default: $NANDRAM_CACHE, or ~/.cache/nandram]")
+    str | None,
+    typer.Option("--cache", metavar="DIR", help="The folder. [default: $NANDRAM_CACHE, or ~/.cache/nandram]"),
 ]
 
 
@@ -36,7 +37,9 @@ def list_files(cache: FolderOption = None) -> None:
     files = _files(_folder(cache))
     for path, length, used in files:
         print(f"{size(length):>10}  {datetime.fromtimestamp(used):%Y-%m-%d %H:%M}  {path}")
-    print(f"{size(sum(length for _, length, _ in files)):>10}  in {count(len(files), 'file')}; drives are kept up to 2 GB")
+    print(
+        f"{size(sum(length for _, length, _ in files)):>10}  in {count(len(files), 'file')}; drives are kept up to 2 GB"
+    )
 
 
 @app.command()
