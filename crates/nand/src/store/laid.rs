@@ -58,7 +58,7 @@ impl Store {
             }
             let entry = &mut self.blocks[index];
             assert!(entry[STATE] == 0 && entry[SLOT] == 0, "block {index} is laid out, but not erased and good");
-            entry[STATE] = laid.pages * PAGE | LAID | u32::from(laid.slc) * SLC;
+            entry[STATE] = (laid.pages * PAGE) | LAID | (u32::from(laid.slc) * SLC);
             self.any_slc |= laid.slc;
             original[index / 64] |= 1 << (index % 64);
         }
