@@ -279,6 +279,33 @@ fn a_filled_drive_reads_as_the_drive_that_a_job_wrote() {
     }
 }
 
+#[test]
+fn a_drive_overwritten_at_random_reads_as_the_drive_that_a_job_overwrote() {
+    let system = small(&[("ftl.group", "die"), ("flash.blocks", "128")]);
+    let parts = Parts::new(&system, PayloadKind::None).expect("parts");
+    let streams = Streams::new(1);
+    let (store, prepared) =
+        prepare(&system, &parts, Preparation::Overwritten, &streams, None).expect("an overwritten drive");
+    let mount = |store| {
+        let (nand, ftl, _) = parts.mount(store, &streams).expect("it mounts");
+        Machine::new(&parts, ftl, nand)
+    };
+    let mut written = mount(self::prepared(&system, &parts, Preparation::Filled, Rule::Kept));
+    let (units, mut rng) = (parts.user_bytes / UNIT, streams.stream("test.overwrite"));
+    let count = (prepared.passes * units as f64) as u32;
+    fly(&mut written, 16, count, || Request::new(Op::Write, rng.below(units) * UNIT, UNIT));
+    fly(&mut written, 1, 1, Request::flush);
+    written.power_cut(&parts, &streams).expect("it mounts again");
+    let of_job = read_figures(&mut written, parts.user_bytes / (128 << 10) * (128 << 10), 128 << 10);
+    let of_random = read_figures(&mut mount(store), parts.user_bytes / (128 << 10) * (128 << 10), 128 << 10);
+    for ((bytes, sequential, job, job_rate), (.., random, rate)) in of_job.into_iter().zip(of_random) {
+        let what = format!("reads of {bytes} B, sequential: {sequential}");
+        assert!((random / job - 1.0).abs() <= 0.01, "{what}: {random} array reads, after a job {job}");
+        // Which of the four dies a unit lies on is drawn, for each drive by itself: a few percent over a thousand reads.
+        assert!((rate / job_rate - 1.0).abs() <= 0.06, "{what}: {rate:.4e} B/s, after a job {job_rate:.4e}");
+    }
+}
+
 /// Write amplification over the first 2 % of a drive-write after a steady preparation, and what it was laid out for.
 fn first_percents(sets: &[(&str, &str)], seed: u64) -> (f64, f64) {
     let system = small(sets);
