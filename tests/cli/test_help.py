@@ -20,6 +20,8 @@ from nandram.cli import main
         ["check", "--help"],
         ["schema", "--help"],
         ["systems", "--help"],
+        ["cache", "--help"],
+        ["cache", "prune", "--help"],
         ["capture", "--help"],
         ["capture", "block", "--help"],
         ["capture", "pages", "--help"],

@@ -68,7 +68,7 @@ def test_prepared_drives_are_kept_where_the_environment_says(
     monkeypatch.setenv("NANDRAM_CACHE", str(drives))
 
     def run(*more: str) -> Any:
-        assert call("run", TINY, TWO_JOBS, "--precondition", "steady", "-o", str(tmp_path / "result"), *more) == 0
+        assert call("run", TINY, TWO_JOBS, "--precondition", "random", "-o", str(tmp_path / "result"), *more) == 0
         return json.loads((tmp_path / "result" / "manifest.json").read_text())["prepared_drive_restored"]
 
     assert not run("--cache", "none")
@@ -82,8 +82,14 @@ def test_prepared_drives_are_kept_where_the_environment_says(
     assert [path.name for path in (tmp_path / "elsewhere").iterdir()] == [kept.name]
 
 
+def test_a_drive_that_is_laid_out_is_not_kept(tmp_path: Path) -> None:
+    for precondition in ("fill", "steady"):
+        assert call("run", TINY, TWO_JOBS, "--precondition", precondition, "--cache", str(tmp_path / "drives")) == 0
+    assert not (tmp_path / "drives").exists()
+
+
 def test_a_damaged_prepared_drive_is_prepared_anew(tmp_path: Path) -> None:
-    arguments = ["run", TINY, TWO_JOBS, "--precondition", "fill", "--cache", str(tmp_path), "-o", str(tmp_path / "o")]
+    arguments = ["run", TINY, TWO_JOBS, "--precondition", "random", "--cache", str(tmp_path), "-o", str(tmp_path / "o")]
     assert call(*arguments) == 0
     before = (tmp_path / "o" / "summary.json").read_bytes()
     (kept,) = tmp_path.glob("drive-*")

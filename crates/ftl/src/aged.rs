@@ -1,18 +1,18 @@
-//! An aged drive without ageing it: the flash as a long run of uniform random overwrites would have left it.
+//! Drives that were written without writing them: filled in order, or in the middle of a long run of uniform random
+//! overwrites.
 //!
-//! [`steady`](crate::steady) says how many units of each closed block are valid in steady state; here blocks are
-//! written accordingly, their valid units dealt at random. The translation layer then mounts what it finds. Superseded
-//! units are written as padding: no reader can tell.
+//! [`steady`](crate::steady) gives the number of valid units of each closed block in steady state; here blocks are laid
+//! out accordingly, their valid units dealt at random. Both results are rules ([`Laid`]), which the translation layer
+//! finds when it mounts. Superseded units read as padding: no reader can tell.
 
-use media::{NOBODY, PageAddr};
 use sim::{Permutation, Rng, Streams};
 
 use crate::config::{Config, ConfigError, Policy};
+use crate::laid::{Entry, Laid, live_units};
 use crate::layout::Layout;
 use crate::steady::{self, ClosedBlock, Pool};
-use crate::{journal, map_frames};
 
-/// What an aged drive was laid out for.
+/// The steady state that an aged drive was laid out for.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Aged {
     /// Write amplification that theory gives for it.
@@ -23,26 +23,38 @@ pub struct Aged {
     pub approximate: bool,
 }
 
-/// Writes an aged drive's flash. `usable` says whether the physical block (die, plane, block) may be used; `program`
-/// gets a page, its sequence number and its units' logical numbers ([`NOBODY`] where superseded).
+/// A drive whose every unit was written once, in order, as a job of sequential writes leaves it: whole programs over the
+/// lanes in turn. None if `usable` leaves out some block: then the stripe has holes, and must be written.
+///
+/// # Errors
+/// If the configuration cannot work.
+pub fn filled(config: &Config, usable: impl Fn(u16, u32, u32) -> bool) -> Result<Option<Laid>, ConfigError> {
+    config.check()?;
+    let g = &config.geometry;
+    let mut all = (0..g.all_dies() as u16).flat_map(|die| (0..g.planes).map(move |plane| (die, plane)));
+    let whole = all.all(|(die, plane)| (0..g.blocks).all(|block| usable(die, plane, block)));
+    Ok(whole.then(|| Laid::striped(config)))
+}
+
+/// The flash in the middle of a long run of random overwrites. `usable` says whether the physical block (die, plane,
+/// block) may be used.
+///
+/// Each lane has as many free blocks as collection keeps, write points for the host and for copies somewhere in their
+/// fill, a victim that is partly collected, and, with an SLC cache, as many full blocks of it as a writer in a hurry
+/// leaves. Where each of these is in its fill depends on when one looks: it is drawn.
 ///
 /// # Errors
 /// If the configuration leaves no closed block, or no spare room.
-pub fn write(
+pub fn steady(
     config: &Config,
     streams: &Streams,
     usable: impl Fn(u16, u32, u32) -> bool,
-    mut program: impl FnMut(PageAddr, u64, &[u32]),
-) -> Result<Aged, ConfigError> {
+) -> Result<(Laid, Aged), ConfigError> {
+    config.check()?;
     let layout = Layout::new(config);
     let mut rng = streams.stream("ftl.aged");
-    let system = map_frames::units(config);
-    let live = u64::from(config.user_units) + u64::from(system);
-    let deal = Deal {
-        permutation: Permutation::new(live, &mut rng),
-        user_units: config.user_units,
-        journal_units: journal::units(config),
-    };
+    let live = u64::from(live_units(config));
+    let permutation = Permutation::new(live, &mut rng);
     let (policy, approximate) = match config.collection.policy {
         Policy::Greedy => (steady::Policy::Greedy, false),
         Policy::Fifo => (steady::Policy::Fifo, false),
@@ -50,47 +62,101 @@ pub fn write(
         Policy::CostBenefit => (steady::Policy::Greedy, true),
     };
     let mut aged = Aged { write_amplification: 0.0, occupancy: 0.0, approximate };
-    let mut sequence = 0;
-    let mut dealt = 0;
-    // Lanes are alike but for bad blocks and a unit more or less: solved anew only where the blocks differ in number.
-    let mut solved: Option<(usize, steady::Steady, u64)> = None;
+    let mut entries = vec![Entry::default(); layout.all_blocks() as usize];
+    let mut writer = Writer { sequence: 1, base: 0, entries: &mut entries };
+    // Lanes are alike but for bad blocks and a unit more or less: solved again only where the blocks differ in number.
+    let mut solved: Option<(usize, steady::Steady)> = None;
     for lane in 0..layout.lanes {
         let mut blocks = good_blocks(config, &layout, lane, &usable);
         let end = live * u64::from(lane + 1) / u64::from(layout.lanes);
-        if solved.as_ref().is_none_or(|(count, ..)| *count != blocks.len()) {
-            let (steady, closed) = shape(config, &layout, policy, &blocks, end - dealt)?;
-            solved = Some((blocks.len(), steady, closed));
+        let cached = slc_blocks(config, &layout, lane, &usable);
+        let slc_units = config.slc.map_or(0, |slc| layout.pages / slc.bits * layout.per_row) * layout.program_units;
+        let in_lane = end - u64::from(writer.base);
+        let in_slc = (cached.len() as u64 * u64::from(slc_units)).min(in_lane / 2);
+        if solved.as_ref().is_none_or(|(count, _)| *count != blocks.len()) {
+            solved = Some((blocks.len(), shape(config, &layout, policy, &blocks, in_lane - in_slc)?));
         }
-        let (_, steady, closed) = solved.as_ref().expect("just solved");
+        let (_, steady) = solved.as_ref().expect("just solved");
         aged.write_amplification += steady.write_amplification / f64::from(layout.lanes);
         aged.occupancy += steady.occupancy / f64::from(layout.lanes);
-        let failed = |e: steady::SteadyError| ConfigError(format!("no steady state: {e}"));
-        // Where the open blocks are in their fill depends on when one looks.
         let open: Vec<u32> =
             (0..open_blocks(config)).map(|_| rng.below(u64::from(layout.block_programs)) as u32).collect();
         let in_open = u64::from(open.iter().sum::<u32>()) * u64::from(layout.program_units);
-        let in_closed = (end - dealt).saturating_sub(in_open);
-        let laid_out = steady.lay_out(*closed, in_closed, &mut rng).map_err(failed)?;
+        let victim = Victim::beside(&open, steady, &layout);
+        let closed = closed_blocks(config, &blocks, victim.room_blocks);
+        let in_closed = (in_lane - in_slc).saturating_sub(in_open + u64::from(victim.valid));
+        let failed = |e: steady::SteadyError| ConfigError(format!("no steady state: {e}"));
+        let laid_out = steady.lay_out(closed, in_closed, &mut rng).map_err(failed)?;
         shuffle(&mut blocks, &mut rng);
-        // Oldest first: sequence numbers tell age.
-        for (block, ClosedBlock { valid, .. }) in blocks.iter().zip(laid_out.iter().rev()) {
-            let mut writer = Writer { layout: &layout, rng: &mut rng, deal: &deal, dealt: &mut dealt };
-            writer.block(*block, layout.block_programs, *valid, &mut sequence, &mut program);
+        // Oldest first: sequence numbers give the age.
+        let mut blocks = blocks.into_iter();
+        let mut next = || blocks.next().expect("a block for each that is not free");
+        let programs = layout.block_programs;
+        writer.block(
+            next(),
+            Entry { programs, skipped: victim.collected, valid: victim.valid, ..Entry::default() },
+            &mut rng,
+        );
+        for ClosedBlock { valid, .. } in laid_out.iter().rev() {
+            writer.block(next(), Entry { programs, valid: *valid, ..Entry::default() }, &mut rng);
         }
-        for (block, programs) in blocks[laid_out.len()..].iter().zip(open) {
-            let units = (u64::from(programs * layout.program_units)).min(end - dealt) as u32;
-            let mut writer = Writer { layout: &layout, rng: &mut rng, deal: &deal, dealt: &mut dealt };
-            writer.block(*block, programs, units, &mut sequence, &mut program);
+        let mut left = (in_lane - in_slc).saturating_sub(u64::from(victim.valid) + in_closed) as u32;
+        for programs in open {
+            let valid = (programs * layout.program_units).min(left);
+            left -= valid;
+            writer.block(next(), Entry { programs, valid, ..Entry::default() }, &mut rng);
         }
-        assert_eq!(dealt, end, "every live unit of a lane is dealt");
+        let mut left = in_slc as u32;
+        for block in cached {
+            let valid = slc_units.min(left);
+            left -= valid;
+            writer.block(
+                block,
+                Entry { programs: slc_units / layout.program_units, valid, ..Entry::default() },
+                &mut rng,
+            );
+        }
+        assert_eq!(u64::from(writer.base), end, "every live unit of a lane is dealt");
     }
-    Ok(aged)
+    Ok((Laid::dealt(config, entries, permutation), aged))
+}
+
+/// A victim that is partly collected.
+struct Victim {
+    /// Programs that were read and copied.
+    collected: u32,
+    /// Valid units of the others.
+    valid: u32,
+    /// Blocks' worth of space that it has given back, and that is left in the write points.
+    room_blocks: u32,
+}
+
+impl Victim {
+    /// As far collected as the space in the write points calls for, of which `open` gives the programs: pacing keeps the
+    /// sum of free blocks, their rest and what the victim gave back at `start` blocks and one.
+    fn beside(open: &[u32], steady: &steady::Steady, layout: &Layout) -> Victim {
+        let programs = layout.block_programs;
+        let rest: u32 = open.iter().map(|written| programs - written).sum();
+        let room_blocks = rest.div_ceil(programs);
+        let collected = room_blocks * programs - rest;
+        let left = 1.0 - f64::from(collected) / f64::from(programs);
+        Victim { collected, valid: (steady.victim_valid * left).round() as u32, room_blocks }
+    }
 }
 
 /// Blocks of `lane` without a bad plane, those of the SLC cache left out.
 fn good_blocks(config: &Config, layout: &Layout, lane: u32, usable: &impl Fn(u16, u32, u32) -> bool) -> Vec<u32> {
-    let first = config.slc.map_or(0, |slc| slc.blocks);
-    (lane * layout.blocks + first..(lane + 1) * layout.blocks)
+    whole_blocks(layout, lane, config.slc.map_or(0, |slc| slc.blocks)..layout.blocks, usable)
+}
+
+/// Of the blocks of `lane` with these numbers, those without a bad plane.
+fn whole_blocks(
+    layout: &Layout,
+    lane: u32,
+    numbers: std::ops::Range<u32>,
+    usable: &impl Fn(u16, u32, u32) -> bool,
+) -> Vec<u32> {
+    (lane * layout.blocks + numbers.start..lane * layout.blocks + numbers.end)
         .filter(|block| {
             (0..layout.per_row).all(|position| {
                 let at = layout.block_at(*block, position);
@@ -100,27 +166,50 @@ fn good_blocks(config: &Config, layout: &Layout, lane: u32, usable: &impl Fn(u16
         .collect()
 }
 
-/// The steady state of a lane, and how many of its blocks are closed.
+/// Blocks of the SLC cache in `lane` that are full where it never rests: all but those that folding keeps free. Blocks for
+/// copies of what was read are left out.
+fn slc_blocks(config: &Config, layout: &Layout, lane: u32, usable: &impl Fn(u16, u32, u32) -> bool) -> Vec<u32> {
+    let Some(slc) = config.slc else { return Vec::new() };
+    let copies = config.read_copies.map_or(0, |copies| copies.blocks);
+    let mut blocks = whole_blocks(layout, lane, copies..slc.blocks, usable);
+    blocks.truncate(blocks.len().saturating_sub(slc.fold as usize));
+    blocks
+}
+
+/// Closed blocks of a lane of `blocks` that are not being collected, beside write points and a victim that hold so many
+/// blocks' worth of space.
+fn closed_blocks(config: &Config, blocks: &[u32], room_blocks: u32) -> u64 {
+    let free = u64::from((config.collection.start + 1).saturating_sub(room_blocks));
+    (blocks.len() as u64).saturating_sub(free + open_blocks(config) + 1)
+}
+
+/// The steady state of a lane.
 fn shape(
     config: &Config,
     layout: &Layout,
     policy: steady::Policy,
     blocks: &[u32],
     live: u64,
-) -> Result<(steady::Steady, u64), ConfigError> {
-    let (free, open) = (u64::from(config.collection.start), open_blocks(config));
-    let closed = (blocks.len() as u64).saturating_sub(free + open);
+) -> Result<steady::Steady, ConfigError> {
+    let open = open_blocks(config) as f64;
+    // Half of each write point and half of the victim are space: what pacing keeps beyond them is in free blocks.
+    let free = f64::from(config.collection.start) + 1.0 - 0.5 * (open + 1.0);
     let failed = |e: steady::SteadyError| ConfigError(format!("no steady state: {e}"));
-    let pool = Pool {
-        blocks: blocks.len() as f64,
-        free_blocks: free as f64,
-        open_blocks: open as f64,
-        open_fill: 0.5,
-        live_units: live as f64,
-        units_per_block: layout.block_units,
+    // The victim counts as open, and is half collected on average. How much it held follows from the solution, which
+    // hardly depends on it: once more is enough.
+    let solve = |victim: f64| {
+        let pool = Pool {
+            blocks: blocks.len() as f64,
+            free_blocks: free,
+            open_blocks: open + 1.0,
+            open_fill: 0.5 * (open + victim) / (open + 1.0),
+            live_units: live as f64,
+            units_per_block: layout.block_units,
+        };
+        steady::solve(policy, pool.occupancy()?, layout.block_units)
     };
-    let occupancy = pool.occupancy().map_err(failed)?;
-    Ok((steady::solve(policy, occupancy, layout.block_units).map_err(failed)?, closed))
+    let victim_of = |steady: &steady::Steady| steady.victim_valid / f64::from(layout.block_units);
+    solve(0.5).and_then(|first| solve(victim_of(&first))).map_err(failed)
 }
 
 /// Blocks of a lane that are being written: one for the host, one for copies.
@@ -134,52 +223,18 @@ fn shuffle(blocks: &mut [u32], rng: &mut Rng) {
     }
 }
 
-/// Live units in random order: the user's and the map's, the journal's between them left out.
-struct Deal {
-    permutation: Permutation,
-    user_units: u32,
-    journal_units: u32,
-}
-
-impl Deal {
-    fn unit(&self, i: u64) -> u32 {
-        let unit = self.permutation.at(i) as u32;
-        if unit < self.user_units { unit } else { unit + self.journal_units }
-    }
-}
-
+/// Writes entries one after another: sequence numbers and units follow from the order.
 struct Writer<'a> {
-    layout: &'a Layout,
-    rng: &'a mut Rng,
-    deal: &'a Deal,
-    dealt: &'a mut u64,
+    sequence: u64,
+    base: u32,
+    entries: &'a mut [Entry],
 }
 
 impl Writer<'_> {
-    /// Writes the first `programs` programs of `block`, `valid` of their units with live ones, any subset alike.
-    fn block(
-        &mut self,
-        block: u32,
-        programs: u32,
-        valid: u32,
-        sequence: &mut u64,
-        program: &mut impl FnMut(PageAddr, u64, &[u32]),
-    ) {
-        let (mut valid, mut left) = (u64::from(valid), u64::from(programs * self.layout.program_units));
-        let mut units = vec![NOBODY; self.layout.program_units as usize];
-        for number in 0..programs {
-            for unit in &mut units {
-                *unit = NOBODY;
-                // 32 bits decide: at most one draw in 2^32 / units a block goes the other way.
-                if (u64::from(self.rng.half()) * left) >> 32 < valid {
-                    *unit = self.deal.unit(*self.dealt);
-                    *self.dealt += 1;
-                    valid -= 1;
-                }
-                left -= 1;
-            }
-            *sequence += 1;
-            program(self.layout.page(block, number), *sequence, &units);
-        }
+    /// The next block in age is `block`; `entry` says what it holds.
+    fn block(&mut self, block: u32, entry: Entry, rng: &mut Rng) {
+        self.entries[block as usize] = Entry { sequence: self.sequence, base: self.base, key: rng.bits(), ..entry };
+        self.sequence += u64::from(entry.programs);
+        self.base += entry.valid;
     }
 }

@@ -1,9 +1,11 @@
 //! What is known of each block: how much of it is valid, what it is used for, how often it was erased.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use sim::Dense;
 
+use crate::laid::Laid;
 use crate::layout::Layout;
 
 /// What a block is being used for.
@@ -44,8 +46,11 @@ pub struct Blocks {
     busy: Dense<u32>,
     /// Generation of the journal that must be durable before it is erased.
     trimmed: Dense<u32>,
-    /// A bit a unit: this is where its logical unit is.
+    /// A bit a unit: this is where its logical unit is. In a block that follows the rule of its lay-out: it was, and is
+    /// no more.
     valid: Dense<u64>,
+    /// The rule of a laid-out drive, and which blocks' bits follow it.
+    laid: Option<(Arc<Laid>, Vec<bool>)>,
     /// Planes that may not be used, a mask for each position that has some.
     holes: BTreeMap<(u32, u32), u16>,
     /// A program in it failed: empty it, then retire what failed.
@@ -73,6 +78,7 @@ impl Blocks {
             busy: of_each(n, 0),
             trimmed: of_each(n, 0),
             valid: of_each(units.div_ceil(64) as usize, 0),
+            laid: None,
             holes: BTreeMap::new(),
             failing: BTreeMap::new(),
         }
@@ -98,6 +104,55 @@ impl Blocks {
             _ => *rank |= NOT_COLLECTABLE,
         }
         self.usage[block as usize] = usage;
+        if usage == Use::Victim {
+            self.settle(block);
+        }
+    }
+
+    /// Blocks may follow `rule` from now on.
+    pub(crate) fn lay_out(&mut self, rule: Arc<Laid>) {
+        let blocks = self.usage.len();
+        self.laid = Some((rule, vec![false; blocks]));
+    }
+
+    /// `block`, which is erased, has the valid units of the rule.
+    pub(crate) fn follow_rule(&mut self, block: u32) {
+        let Some((rule, follows)) = &mut self.laid else { unreachable!("no rule to follow") };
+        follows[block as usize] = true;
+        self.rank[block as usize] += rule.valid(block);
+    }
+
+    /// Has the bits of `block` say themselves what is valid.
+    fn settle(&mut self, block: u32) {
+        if self.follows_rule(block) {
+            self.settle_with(block, |_, _| {});
+        }
+    }
+
+    /// As [`settle`](Self::settle), of a block that follows the rule; `each` is called with the flash unit and the
+    /// logical unit of all that is valid.
+    #[cold]
+    pub(crate) fn settle_with(&mut self, block: u32, mut each: impl FnMut(u32, u32)) {
+        let Some((rule, follows)) = &mut self.laid else { unreachable!("no rule to follow") };
+        follows[block as usize] = false;
+        let valid = &mut self.valid;
+        rule.each_valid(block, |physical, unit| {
+            let (word, bit) = (&mut valid[physical as usize / 64], 1 << (physical % 64));
+            *word ^= bit;
+            if *word & bit != 0 {
+                each(physical, unit);
+            }
+        });
+    }
+
+    /// As [`clear_valid`](Self::clear_valid), of a unit whose bit is not set.
+    #[inline(never)]
+    fn clear_by_rule(&mut self, block: u32, unit: u32) {
+        let Some((rule, _)) = self.laid.as_ref().filter(|(_, follows)| follows[block as usize]) else {
+            panic!("unit {unit} is not valid")
+        };
+        debug_assert!(rule.is_valid(unit), "unit {unit} is not valid by the rule");
+        self.valid[unit as usize / 64] |= 1 << (unit % 64);
     }
 
     /// Closes `block` at `sequence`.
@@ -193,11 +248,21 @@ impl Blocks {
     #[inline]
     pub fn clear_valid(&mut self, block: u32, unit: u32) -> u32 {
         let (word, bit) = (&mut self.valid[unit as usize / 64], 1u64 << (unit % 64));
-        assert!(*word & bit != 0, "unit {unit} is not valid");
-        *word &= !bit;
+        if *word & bit == 0 {
+            self.clear_by_rule(block, unit);
+        } else {
+            *word &= !bit;
+            debug_assert!(!self.follows_rule(block), "unit {unit} is superseded twice");
+        }
         let rank = &mut self.rank[block as usize];
         *rank -= 1;
         *rank & !NOT_COLLECTABLE
+    }
+
+    /// True if the bits of `block` say what differs from the rule of its lay-out.
+    #[inline]
+    pub(crate) fn follows_rule(&self, block: u32) -> bool {
+        self.laid.as_ref().is_some_and(|(_, follows)| follows[block as usize])
     }
 
     /// Valid bits of the `count` units from `unit` on, 64 at most; bit 0 is `unit`.

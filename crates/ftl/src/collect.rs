@@ -24,7 +24,7 @@ impl Ftl {
     /// Nothing else can go on in `lane`: copies that have no room are dropped, their sources are still there, and the
     /// blocks they came from may be chosen again.
     pub(crate) fn back_out(&mut self, lane: u32, out: &mut Actions) {
-        while let Some(slot) = self.lanes[lane as usize].pending.pop() {
+        while let Some(slot) = self.lanes[lane as usize].pending.pop_front() {
             let home = self.slots[slot].home;
             self.lanes[lane as usize].in_flight -= 1;
             self.slots.give(slot);
@@ -224,7 +224,7 @@ impl Ftl {
             if self.table.get(unit) != home || !plain {
                 self.copy_content(slot, status, out);
             }
-            self.lanes[lane as usize].pending.push(slot);
+            self.lanes[lane as usize].pending.push_back(slot);
         }
     }
 
@@ -281,7 +281,9 @@ impl Ftl {
             let sequence = self.begin_program(id, room, Class::Collection);
             let (taken, mut plain) = (room.units.min(pending), true);
             for i in 0..taken {
-                let Some(slot) = self.lanes[lane as usize].pending.pop() else { unreachable!("of {pending} pending") };
+                let Some(slot) = self.lanes[lane as usize].pending.pop_front() else {
+                    unreachable!("of {pending} pending")
+                };
                 self.operations.set_slot(id, i, slot);
                 debug_assert_eq!(
                     self.home(self.slots[slot].unit),
@@ -302,17 +304,15 @@ impl Ftl {
     fn drop_superseded(&mut self, lane: u32, out: &mut Actions) -> bool {
         self.lanes[lane as usize].superseded = false;
         let before = self.lanes[lane as usize].pending.len();
-        let mut i = 0;
-        while i < self.lanes[lane as usize].pending.len() {
-            let slot = self.lanes[lane as usize].pending[i];
-            let s = self.slots[slot];
-            if self.home(s.unit) == s.home {
-                i += 1;
+        for _ in 0..before {
+            let Some(slot) = self.lanes[lane as usize].pending.pop_front() else { unreachable!("of {before} pending") };
+            let Slot { unit, home, .. } = self.slots[slot];
+            if self.home(unit) == home {
+                self.lanes[lane as usize].pending.push_back(slot);
             } else {
-                self.lanes[lane as usize].pending.swap_remove(i);
                 self.lanes[lane as usize].in_flight -= 1;
                 self.slots.give(slot);
-                self.unpin_home(s.home, out);
+                self.unpin_home(home, out);
             }
         }
         self.lanes[lane as usize].pending.len() != before

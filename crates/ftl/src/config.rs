@@ -205,7 +205,7 @@ impl Config {
         let slots = crate::slots(self, &layout);
         let all = crate::all_units(self);
         let physical = u64::from(layout.all_blocks()) * u64::from(layout.block_units);
-        if all.max(physical) + slots >= u64::from(u32::MAX) {
+        if all.max(physical) + slots + 1 >= u64::from(u32::MAX) {
             return fail(format!(
                 "{} mapping units and {slots} buffers need more than 32 bits: a larger unit maps a larger drive",
                 all.max(physical)

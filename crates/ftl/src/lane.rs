@@ -1,5 +1,7 @@
 //! Lanes: what allocates by itself. Blocks opened, filled and closed.
 
+use std::collections::VecDeque;
+
 use media::{OpId, PageAddr, PlaneMask};
 
 use crate::blocks::Use;
@@ -53,7 +55,7 @@ pub(crate) struct Lane {
     pub(crate) free: Vec<u32>,
     pub(crate) slc_free: Vec<u32>,
     /// SLC blocks in the order in which they were filled.
-    pub(crate) slc_closed: std::collections::VecDeque<u32>,
+    pub(crate) slc_closed: VecDeque<u32>,
     pub(crate) fronts: [Option<Front>; 3],
     pub(crate) job: Option<Job>,
     /// An SLC block being folded; it goes on while the lane is not short.
@@ -64,8 +66,8 @@ pub(crate) struct Lane {
     pub(crate) short_by: i64,
     /// Nothing could be collected; a block that is opened or erased may change that.
     pub(crate) barren: bool,
-    /// Slots read, to be programmed.
-    pub(crate) pending: Vec<u32>,
+    /// Slots read, to be programmed in the order in which they were read: neighbours stay neighbours.
+    pub(crate) pending: VecDeque<u32>,
     /// The unit of some pending slot may have moved on.
     pub(crate) superseded: bool,
     /// Units being read, pending or being programmed.
@@ -98,14 +100,14 @@ impl Lane {
         Lane {
             free: Vec::new(),
             slc_free: Vec::new(),
-            slc_closed: std::collections::VecDeque::new(),
+            slc_closed: VecDeque::new(),
             fronts: [None; 3],
             job: None,
             fold: None,
             victims: Vec::new(),
             short_by: 0,
             barren: false,
-            pending: Vec::with_capacity(quota as usize),
+            pending: VecDeque::with_capacity(quota as usize),
             superseded: false,
             in_flight: 0,
             quota,
@@ -227,9 +229,7 @@ impl Ftl {
     #[inline]
     pub(crate) fn lacks_room(&self, lane: u32) -> bool {
         (self.host_stalled && !self.host_paced)
-            || (!self.blocks.is_whole()
-                && self.lanes[lane as usize].victims.is_empty()
-                && !self.is_reserved(lane, 1))
+            || (!self.blocks.is_whole() && self.lanes[lane as usize].victims.is_empty() && !self.is_reserved(lane, 1))
     }
 
     /// True if `lane` may open one more block for the host. Lanes take programs in turn, and programs need not be full:

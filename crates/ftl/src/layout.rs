@@ -56,7 +56,7 @@ struct Divisors {
 
 /// A number to divide by.
 #[derive(Clone, Copy)]
-struct Divisor {
+pub(crate) struct Divisor {
     n: u32,
     /// 2^64 over the number, rounded down to less: the upper half of its product with what follows a dividend is the
     /// quotient, for all of 32 bits (in the manner of Granlund and Montgomery, PLDI 1994).
@@ -66,19 +66,19 @@ struct Divisor {
 impl Divisor {
     /// # Panics
     /// If `n` is zero, which no count of a geometry is that passed its check.
-    fn new(n: u32) -> Divisor {
+    pub(crate) fn new(n: u32) -> Divisor {
         Divisor { n, reciprocal: u64::MAX / u64::from(n) }
     }
 
     /// Quotient and remainder of `a`.
     #[inline(always)]
-    fn divide(self, a: u32) -> (u32, u32) {
+    pub(crate) fn divide(self, a: u32) -> (u32, u32) {
         let quotient = self.quotient(a);
         (quotient, a - quotient * self.n)
     }
 
     #[inline(always)]
-    fn quotient(self, a: u32) -> u32 {
+    pub(crate) fn quotient(self, a: u32) -> u32 {
         let quotient = ((u128::from(u64::from(a) + 1) * u128::from(self.reciprocal)) >> 64) as u32;
         debug_assert_eq!(quotient, a / self.n);
         quotient
@@ -203,6 +203,22 @@ impl Layout {
         let page = PageAddr { die, planes, block: in_lane, page: self.by.program_units.quotient(within) };
         debug_assert_eq!(page, self.span(unit, 1), "unit {unit}");
         (block, page)
+    }
+
+    /// Units by block, and by program within a block: their divisors.
+    pub(crate) fn divisors(&self) -> (Divisor, Divisor) {
+        (self.by.block_units, self.by.program_units)
+    }
+
+    /// Of each plane of each die, the position that it belongs to, in the order of lanes.
+    pub(crate) fn positions_of_planes(&self, dies: u32, planes: u32) -> Vec<u32> {
+        let mut numbers = vec![u32::MAX; (dies * planes) as usize];
+        for (number, position) in (0u32..).zip(self.positions.iter()) {
+            for plane in position.planes.iter() {
+                numbers[(u32::from(position.die) * planes + plane) as usize] = number;
+            }
+        }
+        numbers
     }
 
     /// The physical blocks of position `position` of `block`.

@@ -27,6 +27,7 @@ mod fail;
 mod fold;
 mod host_memory;
 mod journal;
+mod laid;
 mod lane;
 mod layout;
 mod location;
@@ -34,12 +35,14 @@ mod map_cache;
 mod map_frames;
 mod map_pending;
 mod mount;
+mod mount_laid;
 mod pacing;
 mod read;
 mod read_copies;
 mod sequence;
 mod stats;
 pub mod steady;
+mod touched;
 mod victim;
 mod write;
 mod write_out;
@@ -66,6 +69,7 @@ use sequence::Sequence;
 
 pub use buffer::Owner;
 pub use host_memory::HostMemoryLoss;
+pub use laid::Laid;
 pub use mount::MountReport;
 pub use pacing::{programmed_before, target_units};
 pub use stats::Stats;
@@ -261,7 +265,7 @@ impl Ftl {
             host_paced: false,
             unpaced: false,
             target: pacing::target_units(&config) as i64,
-            slack: pacing::slack(&config, &layout),
+            slack: pacing::slack(&layout),
             idle: false,
             stirred: false,
             dirty: List::new(),

@@ -1,6 +1,11 @@
 //! Where a logical unit is, in 32 bits, and the map that says so.
 
+use std::sync::Arc;
+
 use sim::Dense;
+
+use crate::laid::Laid;
+use crate::touched::Touched;
 
 /// Nowhere, in flash, or in a buffer: one word, so that a look-up in the map also finds what is cached, and no hash
 /// table is needed beside it.
@@ -22,6 +27,9 @@ impl Location {
     /// Never written, or trimmed.
     pub const NOWHERE: Location = Location(0);
 
+    /// What no entry of a map says: that it follows a rule. See [`touched`](crate::touched).
+    pub(crate) const UNTOUCHED: Location = Location(u32::MAX);
+
     /// In flash, at physical unit `unit`.
     #[inline]
     pub const fn flash(unit: u32) -> Location {
@@ -37,7 +45,7 @@ impl Location {
     /// In buffer `buffer`.
     #[inline]
     pub const fn buffer(buffer: u32) -> Location {
-        Location(u32::MAX - buffer)
+        Location(u32::MAX - 1 - buffer)
     }
 
     /// Taken apart; `buffers` is how many buffers there are: the top of the number range is theirs.
@@ -45,8 +53,8 @@ impl Location {
     pub const fn place(self, buffers: u32) -> Place {
         if self.0 == 0 {
             Place::Nowhere
-        } else if self.0 > u32::MAX - buffers {
-            Place::Buffer(u32::MAX - self.0)
+        } else if self.0 > u32::MAX - 1 - buffers {
+            Place::Buffer(u32::MAX - 1 - self.0)
         } else {
             Place::Flash(self.0 - 1)
         }
@@ -56,9 +64,12 @@ impl Location {
 const CHUNK_BITS: u32 = 16;
 const CHUNK: usize = 1 << CHUNK_BITS;
 
-/// Logical unit to [`Location`]: four bytes a unit, in chunks that exist once something in them was written.
+/// Logical unit to [`Location`]: four bytes a unit, in chunks that exist once something in them was written. On a drive that
+/// was laid out there is none: entries follow its rule until they are touched.
 pub struct Table {
     chunks: Dense<Option<Box<[Location; CHUNK]>>>,
+    units: u32,
+    touched: Option<Box<Touched>>,
 }
 
 impl Table {
@@ -66,7 +77,33 @@ impl Table {
     pub fn new(units: u32) -> Table {
         let chunks = (units as usize).div_ceil(CHUNK);
         // SAFETY: what a host asks for is checked to be on the drive, and what flash is found to hold by `holds`.
-        Table { chunks: unsafe { Dense::new((0..chunks).map(|_| None).collect()) } }
+        Table { chunks: unsafe { Dense::new((0..chunks).map(|_| None).collect()) }, units, touched: None }
+    }
+
+    /// All entries follow `rule` from now on. Nothing was set before.
+    pub(crate) fn lay_out(&mut self, rule: Arc<Laid>) {
+        debug_assert!(self.chunks.iter().all(Option::is_none), "a map that is in use is laid out");
+        self.touched = Some(Box::new(Touched::new(rule, self.units)));
+    }
+
+    /// `unit` is at `physical` by the rule of the lay-out, unless it was touched.
+    #[inline]
+    pub(crate) fn learn(&mut self, unit: u32, physical: u32) {
+        if let Some(touched) = &mut self.touched {
+            touched.learn(unit, physical);
+        }
+    }
+
+    /// The entries that may be lost or gone: all that are somewhere, or on a laid-out drive those that were touched.
+    pub(crate) fn iter_touched(&self, end: u32) -> impl Iterator<Item = (u32, Location)> + '_ {
+        let touched = self.touched.iter().flat_map(|touched| touched.iter());
+        let all = self.touched.is_none().then(|| self.iter(end));
+        touched.filter(move |(unit, _)| *unit < end).chain(all.into_iter().flatten())
+    }
+
+    #[inline(never)]
+    fn get_laid(&self, unit: u32) -> Location {
+        self.touched.as_ref().map_or(Location::NOWHERE, |touched| touched.get(unit))
     }
 
     /// True if there is an entry for `unit`.
@@ -80,14 +117,17 @@ impl Table {
     pub fn get(&self, unit: u32) -> Location {
         match &self.chunks[(unit >> CHUNK_BITS) as usize] {
             Some(chunk) => chunk[unit as usize % CHUNK],
-            None => Location::NOWHERE,
+            None => self.get_laid(unit),
         }
     }
 
     /// The entry of `unit`, to be changed; `None` where nothing near it was ever written.
     #[inline]
     pub fn entry(&mut self, unit: u32) -> Option<&mut Location> {
-        self.chunks[(unit >> CHUNK_BITS) as usize].as_mut().map(|chunk| &mut chunk[unit as usize % CHUNK])
+        match &mut self.chunks[(unit >> CHUNK_BITS) as usize] {
+            Some(chunk) => Some(&mut chunk[unit as usize % CHUNK]),
+            None => self.touched.as_mut().map(|touched| touched.entry(unit)),
+        }
     }
 
     /// The entry of `unit`, to be set.
@@ -96,7 +136,10 @@ impl Table {
         let chunk = &mut self.chunks[(unit >> CHUNK_BITS) as usize];
         let chunk = match chunk {
             Some(chunk) => chunk,
-            None => Self::materialise(chunk),
+            None => match &mut self.touched {
+                Some(touched) => return touched.entry(unit),
+                None => Self::materialise(chunk),
+            },
         };
         &mut chunk[unit as usize % CHUNK]
     }
@@ -117,7 +160,7 @@ impl Table {
     /// written is passed over by the chunk.
     pub fn next_touched(&self, unit: u64) -> u64 {
         let mut chunk = (unit >> CHUNK_BITS) as usize;
-        if self.chunks.get(chunk).is_some_and(Option::is_some) {
+        if self.touched.is_some() || self.chunks.get(chunk).is_some_and(Option::is_some) {
             return unit;
         }
         while self.chunks.get(chunk).is_some_and(Option::is_none) {
@@ -154,7 +197,7 @@ mod tests {
         let buffers = 10;
         assert_eq!(Location::NOWHERE.place(buffers), Place::Nowhere);
         assert_eq!(Location::flash(0).place(buffers), Place::Flash(0));
-        assert_eq!(Location::flash(u32::MAX - 11).place(buffers), Place::Flash(u32::MAX - 11));
+        assert_eq!(Location::flash(u32::MAX - 12).place(buffers), Place::Flash(u32::MAX - 12));
         assert_eq!(Location::buffer(0).place(buffers), Place::Buffer(0));
         assert_eq!(Location::buffer(9).place(buffers), Place::Buffer(9));
         assert_eq!(size_of::<Location>(), 4);

@@ -13,6 +13,7 @@ use sim::Time;
 
 use crate::Ftl;
 use crate::blocks::Use;
+use crate::laid::Laid;
 use crate::lane::Stream;
 use crate::location::{Location, Place};
 use crate::map_frames::MapCache;
@@ -53,8 +54,12 @@ impl Ftl {
         let mut report = MountReport::default();
         let mut newest = Newest { highest: 0, of_translation: vec![0; self.map.as_ref().map_or(0, MapCache::count)] };
         let mut by_die = vec![0u64; self.config.geometry.all_dies() as usize];
+        let laid = self.take_rule(flash);
+        if let Some(laid) = &laid {
+            newest.highest = laid.highest();
+        }
         for block in 0..self.layout.all_blocks() {
-            self.scan_block(block, flash, &mut newest, &mut report, &mut by_die);
+            self.scan_block(block, laid.as_deref(), flash, &mut newest, &mut report, &mut by_die);
         }
         report.pages_of_busiest_die = by_die.into_iter().max().unwrap_or(0);
         self.sequence = Sequence::after(newest.highest);
@@ -63,7 +68,7 @@ impl Ftl {
             self.find_lost(flash);
         }
         self.mark_stale(flash, &newest);
-        report.mapped_units = self.table.iter(self.config.user_units).count() as u64;
+        report.mapped_units = self.mapped_units(laid.is_some());
         self.sort_blocks(flash);
         report
     }
@@ -71,6 +76,7 @@ impl Ftl {
     fn scan_block(
         &mut self,
         block: u32,
+        laid: Option<&Laid>,
         flash: &impl Flash,
         newest: &mut Newest,
         report: &mut MountReport,
@@ -89,8 +95,10 @@ impl Ftl {
                 report.torn_blocks += u32::from(info.torn);
                 report.pages_read += u64::from(info.programmed);
                 by_die[at.die as usize] += u64::from(info.programmed);
-                for page in 0..info.programmed {
-                    if page % AHEAD == 0 {
+                let by_rule = laid.filter(|_| flash.is_laid_out(at.die, plane, at.block));
+                let from = by_rule.map_or(0, |laid| laid.pages(block, position));
+                for page in from..info.programmed {
+                    if page % AHEAD == 0 || page == from {
                         self.fetch_ahead(block, position, plane, page..info.programmed.min(page + AHEAD), flash);
                     }
                     let program = page * self.layout.per_row + position;
@@ -201,7 +209,7 @@ impl Ftl {
     }
 
     fn find_lost(&mut self, flash: &impl Flash) {
-        for (unit, location) in self.table.iter(self.config.user_units) {
+        for (unit, location) in self.table.iter_touched(self.config.user_units) {
             if let Place::Flash(physical) = location.place(self.slots.count()) {
                 let (page, plane, within) = self.layout.address(physical);
                 if flash.lost(page, plane, within) {
@@ -293,7 +301,7 @@ impl Ftl {
                 found.programmed += info.programmed;
                 if info.programmed > 0 {
                     let last = PageAddr { page: info.programmed - 1, ..self.layout.page(block, position) };
-                    if !flash.logical(last, plane).is_empty() {
+                    if flash.readable(last, plane) {
                         found.newest = found.newest.max(flash.sequence(last, plane));
                     }
                 }

@@ -3,19 +3,20 @@
 //! A prepared drive is a flash and nothing else: it is always switched off and mounted before it is used, so that a
 //! drive prepared now and one prepared last week and read from disk run alike.
 
+use std::collections::HashSet;
 use std::fmt;
-use std::fs::{self, File};
-use std::io::{BufReader, BufWriter};
-use std::path::{Path, PathBuf};
+use std::path::Path;
+use std::sync::Arc;
 
 use ftl::config::ConfigError;
 use media::{Op, Request};
-use nand::{Order, PayloadKind, Store, UnitWrite};
+use nand::{Order, PayloadKind, Store};
 use sha2::{Digest, Sha256};
 use sim::Streams;
 
 use crate::compose::Parts;
 use crate::fast::Fast;
+use crate::prepared_cache::{restore, save};
 use crate::system::System;
 
 /// What is done to a drive before a run.
@@ -23,11 +24,11 @@ use crate::system::System;
 pub enum Preparation {
     /// Nothing: it is as it left the factory.
     Erased,
-    /// All of it is written once, in order.
+    /// All of it is written once, in order; its SLC cache has been folded since.
     Filled,
     /// It is filled, then overwritten at random in mapping units until write amplification settles.
     Overwritten,
-    /// It is laid out as [`Preparation::Overwritten`] would leave it, from theory, in the time it takes to write it once.
+    /// It is laid out as [`Preparation::Overwritten`] would leave it, from theory.
     Steady,
 }
 
@@ -60,7 +61,7 @@ pub enum PrepareError {
 }
 
 /// Raised whenever the same settings prepare another drive than before, so that older ones on disk are not taken.
-const PREPARED_VERSION: u32 = 2;
+const PREPARED_VERSION: u32 = 3;
 
 /// How a drive was prepared.
 #[derive(Clone, Debug, PartialEq)]
@@ -77,8 +78,14 @@ pub struct Prepared {
     pub approximate: bool,
 }
 
-/// Prepares flash for `parts`. With a `cache` folder, what was prepared before is read from there, and what is prepared
-/// now is left there.
+impl Prepared {
+    pub(crate) fn new(preparation: Preparation) -> Prepared {
+        Prepared { preparation, restored: false, passes: 0.0, write_amplification: None, approximate: false }
+    }
+}
+
+/// Prepares flash for `parts`. What can be laid out is a rule and costs nothing; the rest is written. With a `cache`
+/// folder, what was written before is read from there, and what is written now is left there.
 ///
 /// # Errors
 /// If the parts do not fit together, or the drive runs out of usable blocks. A cache that cannot be read or written is
@@ -90,6 +97,9 @@ pub fn prepare(
     streams: &Streams,
     cache: Option<&Path>,
 ) -> Result<(Store, Prepared), PrepareError> {
+    if let Some(done) = lay_out(parts, preparation, streams)? {
+        return Ok(done);
+    }
     let image = cache.filter(|_| preparation != Preparation::Erased).map(|folder| {
         let payload = match parts.nand.payload {
             PayloadKind::None => "none",
@@ -115,20 +125,64 @@ pub fn prepare(
     Ok((store, prepared))
 }
 
+/// The drive as a rule, which takes no time and no room on disk; none if it must be written.
+fn lay_out(
+    parts: &Parts,
+    preparation: Preparation,
+    streams: &Streams,
+) -> Result<Option<(Store, Prepared)>, PrepareError> {
+    if parts.nand.order != Order::InOrder {
+        return Ok(None);
+    }
+    let mut prepared = Prepared::new(preparation);
+    let mut store = parts.erased_store(streams);
+    let rule = match preparation {
+        Preparation::Erased | Preparation::Overwritten => None,
+        Preparation::Filled => ftl::aged::filled(&parts.ftl, usable(&store))?,
+        Preparation::Steady => {
+            let (rule, aged) = ftl::aged::steady(&parts.ftl, streams, usable(&store))?;
+            prepared.write_amplification = Some(aged.write_amplification);
+            prepared.approximate = aged.approximate;
+            Some(rule)
+        }
+    };
+    let Some(rule) = rule else { return Ok(None) };
+    store.lay_out(Arc::new(rule));
+    Ok(Some((store, prepared)))
+}
+
+/// Which physical blocks (die, plane, block) may be used.
+fn usable(store: &Store) -> impl Fn(u16, u32, u32) -> bool + use<> {
+    let bad: HashSet<usize> = (0..).zip(store.blocks()).filter(|(_, block)| block.bad).map(|(at, _)| at).collect();
+    let g = *store.geometry();
+    move |die, plane, block| {
+        let at = (die as usize * g.planes as usize + plane as usize) * g.blocks as usize + block as usize;
+        !bad.contains(&at)
+    }
+}
+
 fn prepare_anew(parts: &Parts, preparation: Preparation, streams: &Streams) -> Result<(Store, Prepared), PrepareError> {
-    let mut prepared =
-        Prepared { preparation, restored: false, passes: 0.0, write_amplification: None, approximate: false };
-    let store = parts.erased_store(streams);
+    let mut prepared = Prepared::new(preparation);
     let store = match preparation {
-        Preparation::Erased => store,
-        Preparation::Filled => fill(parts, store, streams)?,
+        Preparation::Erased => parts.erased_store(streams),
+        Preparation::Filled => fill(parts, parts.erased_store(streams), streams)?,
         Preparation::Overwritten => {
-            let store = fill(parts, store, streams)?;
+            let store = match lay_out(parts, Preparation::Filled, streams)? {
+                Some((store, _)) => store,
+                None => fill(parts, parts.erased_store(streams), streams)?,
+            };
             overwrite(parts, store, streams, &mut prepared)?
         }
-        Preparation::Steady => lay_out(parts, store, streams, &mut prepared)?,
+        Preparation::Steady => {
+            let found =
+                "flash.order: found any, expected in-order, the only one that a steady state is laid out in".to_owned();
+            return Err(ConfigError(found).into());
+        }
     };
-    Ok((switch_off(parts, store, preparation, streams)?, prepared))
+    let mut store = switch_off(parts, store, preparation, streams)?;
+    // What is read from disk later must be the same drive.
+    store.forget_rule();
+    Ok((store, prepared))
 }
 
 /// Switches a drive off in order: the map in flash is brought up to date. Where the controller holds all of it, nothing
@@ -207,70 +261,4 @@ fn overwrite(parts: &Parts, store: Store, streams: &Streams, prepared: &mut Prep
     }
     flush(&mut fast)?;
     Ok(store)
-}
-
-/// Writes the flash as a long run of random overwrites would have left it.
-fn lay_out(parts: &Parts, mut store: Store, streams: &Streams, prepared: &mut Prepared) -> Result<Store, PrepareError> {
-    assert_eq!(parts.nand.order, Order::InOrder, "laid out in order");
-    let bad: Vec<bool> = store.blocks().map(|block| block.bad).collect();
-    let g = parts.nand.geometry;
-    let number = |die: u16, plane: u32, block: u32| {
-        (die as usize * g.planes as usize + plane as usize) * g.blocks as usize + block as usize
-    };
-    let mut units = Vec::new();
-    let aged = ftl::aged::write(
-        &parts.ftl,
-        streams,
-        |die, plane, block| !bad[number(die, plane, block)],
-        |page, sequence, logical| {
-            units.clear();
-            units.extend(logical.iter().map(|logical| UnitWrite { logical: *logical, buffer: 0, lost: false }));
-            store.program(page, sequence, false, &units);
-        },
-    )?;
-    prepared.write_amplification = Some(aged.write_amplification);
-    prepared.approximate = aged.approximate;
-    Ok(store)
-}
-
-/// A prepared drive from disk; `None` if it is not there, or is not whole.
-fn restore(path: &Path, parts: &Parts, preparation: Preparation) -> Option<(Store, Prepared)> {
-    let mut stream = zstd::Decoder::new(BufReader::new(File::open(path).ok()?)).ok()?;
-    let mut head = [0u8; 17];
-    std::io::Read::read_exact(&mut stream, &mut head).ok()?;
-    let float = |at: usize| head[at..at + 8].try_into().map(f64::from_le_bytes).ok();
-    let store = Store::load(&mut stream, parts.nand.buffers).ok()?;
-    let (passes, amplification) = (float(0)?, float(8)?);
-    let same = store.geometry() == &parts.nand.geometry && store.payload() == parts.nand.payload;
-    same.then_some((
-        store,
-        Prepared {
-            preparation,
-            restored: true,
-            passes,
-            write_amplification: (!amplification.is_nan()).then_some(amplification),
-            approximate: head[16] != 0,
-        },
-    ))
-}
-
-/// Leaves a prepared drive on disk. It is written beside its place and then moved there, so that no reader finds half.
-fn save(path: &Path, store: &Store, prepared: &Prepared) {
-    let write = || -> std::io::Result<()> {
-        if let Some(folder) = path.parent() {
-            fs::create_dir_all(folder)?;
-        }
-        let beside = PathBuf::from(format!("{}.{}", path.display(), std::process::id()));
-        let mut stream = zstd::Encoder::new(BufWriter::new(File::create(&beside)?), 1)?;
-        let mut head = Vec::with_capacity(17);
-        head.extend(prepared.passes.to_le_bytes());
-        head.extend(prepared.write_amplification.unwrap_or(f64::NAN).to_le_bytes());
-        head.push(u8::from(prepared.approximate));
-        std::io::Write::write_all(&mut stream, &head)?;
-        store.save(&mut stream)?;
-        stream.finish()?.into_inner().map_err(std::io::IntoInnerError::into_error)?.sync_all()?;
-        fs::rename(&beside, path)
-    };
-    // A cache that cannot be written costs time, not truth.
-    let _ = write();
 }

@@ -13,6 +13,7 @@ use crate::compose::Parts;
 use crate::machine::{Completion, Machine};
 use crate::prepare::{Preparation, PrepareError, Prepared, prepare};
 use crate::record::{Ended, Recorder};
+use crate::steadiness::Steadiness;
 use crate::system::System;
 
 /// What is cut off the beginning of a run's statistics.
@@ -165,6 +166,9 @@ pub fn run(
     let mut flight = Flight::new(&mut machine, &mut player, &mut recorder);
     flight.fly(watch)?;
     let end = flight.now;
+    let steadiness = std::mem::take(&mut flight.steadiness);
+    let mut notes = workload.notes().to_vec();
+    notes.extend(steadiness.note(machine.ftl(), &prepared));
     let requests = player.completed();
     recorder.finish();
     let own_ramp = workload.jobs().iter().any(|job| job.options.iter().any(|(key, _)| key == "ramp_time"));
@@ -185,7 +189,7 @@ pub fn run(
         end,
         warm_up,
         warm_up_detected: detect,
-        notes: workload.notes().to_vec(),
+        notes,
         requests,
     })
 }
@@ -198,12 +202,13 @@ struct Flight<'a> {
     /// Requests that ended together with another.
     others: Vec<Completion>,
     now: Time,
+    steadiness: Steadiness,
 }
 
 impl<'a> Flight<'a> {
     fn new(machine: &'a mut Machine, player: &'a mut Player, recorder: &'a mut Recorder) -> Flight<'a> {
         let others = Vec::new();
-        Flight { machine, player, recorder, others, now: Time::ZERO }
+        Flight { machine, player, recorder, others, now: Time::ZERO, steadiness: Steadiness::default() }
     }
 
     fn fly(&mut self, watch: &mut dyn FnMut(Progress) -> bool) -> Result<(), RunError> {
@@ -228,6 +233,7 @@ impl<'a> Flight<'a> {
             let done = self.player.completed();
             if done >= watched {
                 watched = done + WATCH_EVERY;
+                self.steadiness.sample(self.machine.ftl().stats());
                 let fraction = self.player.progress().fraction;
                 if !watch(Progress { fraction, now: self.now, done }) {
                     return Err(RunError::Interrupted);

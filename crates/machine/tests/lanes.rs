@@ -25,7 +25,7 @@ fn a_drive_of_unequal_lanes_can_be_filled() {
         ("ftl.group", "die"),
         ("ftl.multi_plane", "false"),
         ("ftl.gc.policy", "greedy"),
-        ("ftl.gc.start", "2"),
+        ("ftl.gc.start", "3"),
         ("ftl.gc.copies", "4"),
         ("ftl.map_cache.size", "8KiB"),
         ("ftl.wear_levelling.dynamic", "false"),

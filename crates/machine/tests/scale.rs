@@ -28,6 +28,7 @@ fn memory_is_what_is_written() {
         return;
     }
     a_drive_of_16_tb_opens_in_little();
+    a_steady_drive_of_1_tb_costs_what_is_touched();
     overwriting_takes_no_more();
     machines_take_no_more("1ms");
     machines_take_no_more("never");
@@ -62,6 +63,23 @@ fn a_drive_of_16_tb_opens_in_little() {
     let written = resident().saturating_sub(before);
     assert!(written < 900 * MB, "{} MB after 64 MB were written", written / MB);
     println!("16 TB: {} MB opened, {} MB with 64 MB in 1024 places", opened / MB, written / MB);
+}
+
+fn a_steady_drive_of_1_tb_costs_what_is_touched() {
+    let system = System::load("nvme-client-tlc", &[]).expect("a preset");
+    let parts = Parts::new(&system, PayloadKind::None).expect("parts");
+    let streams = Streams::new(4);
+    let before = resident();
+    let (store, _) = prepare(&system, &parts, Preparation::Steady, &streams, None).expect("a steady drive");
+    let (nand, ftl, mount) = parts.mount(store, &streams).expect("it mounts");
+    assert_eq!(mount.mapped_units, u64::from(parts.ftl.user_units));
+    let mut machine = Machine::new(&parts, ftl, nand);
+    let mut rng = streams.stream("test.overwrite");
+    let units = u64::from(parts.ftl.user_units);
+    fly(&mut machine, 32, 100_000, || Request::new(Op::Write, rng.below(units) * 4096, 4096));
+    let taken = resident().saturating_sub(before);
+    println!("1 TB in steady state and 100,000 writes: {} MB", taken / MB);
+    assert!(taken < 400 * MB, "{} MB of a steady drive of 1 TB after 100,000 writes", taken / MB);
 }
 
 fn steady() -> (System, Parts) {

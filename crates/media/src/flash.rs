@@ -1,7 +1,10 @@
 //! What a translation layer can read of a flash besides data: its spare areas.
 
+use std::sync::Arc;
+
 use crate::address::PageAddr;
 use crate::geometry::Geometry;
+use crate::laid::LaidOut;
 
 /// A spare-area entry that names no mapping unit: padding.
 pub const NOBODY: u32 = u32::MAX;
@@ -40,4 +43,16 @@ pub trait Flash {
     fn has_lost(&self) -> bool;
     /// True if the unit was written as lost: its data could not be read when it was moved.
     fn lost(&self, page: PageAddr, plane: u32, unit: u32) -> bool;
+    /// True if the spare area of a programmed page can be read.
+    fn readable(&self, page: PageAddr, plane: u32) -> bool {
+        !self.logical(page, plane).is_empty()
+    }
+    /// The rule by which the flash was laid out; none if all of it was written.
+    fn laid_out(&self) -> Option<&Arc<dyn LaidOut>> {
+        None
+    }
+    /// True if the block was laid out and not erased since: its first pages are those of the rule.
+    fn is_laid_out(&self, _die: u16, _plane: u32, _block: u32) -> bool {
+        false
+    }
 }

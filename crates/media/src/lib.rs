@@ -7,6 +7,7 @@ pub mod action;
 pub mod address;
 pub mod flash;
 pub mod geometry;
+pub mod laid;
 pub mod line;
 pub mod request;
 pub mod step;
@@ -15,6 +16,7 @@ pub use action::{Action, Class, EraseOp, Move, OpId, ProgramOp, ReadOp, Status, 
 pub use address::{BlockAddr, PageAddr, PlaneMask};
 pub use flash::{BlockInfo, Flash, NOBODY};
 pub use geometry::Geometry;
+pub use laid::{LaidBlock, LaidOut};
 pub use line::{LINE, LineKind, LineRequest};
 pub use request::{Op, Request, SECTOR};
 pub use step::{Act, Step, Steps};

@@ -2,12 +2,14 @@
 //!
 //! A block costs 12 bytes until it is first programmed, and these stay untouched zero pages of the operating system.
 //! Then it takes a *slot*: 16 bytes, 4 bytes a mapping unit, 2 bytes a page, and its payload if that is kept. An erase
-//! puts the slot on a free list, so that a drive in steady state allocates nothing.
+//! puts the slot on a free list, so that a drive in steady state allocates nothing. A block that was laid out has no
+//! slot until it is touched (`laid.rs`).
 //!
 //! The rules of the medium are assertions here (erase before program, programming order, no program of a bad block):
 //! a translation layer that breaks one has a bug, and goes no further.
 
 mod image;
+mod laid;
 mod payload;
 mod rare;
 mod slots;
@@ -18,6 +20,7 @@ use std::borrow::Borrow;
 use media::{BlockAddr, Geometry, PageAddr};
 
 pub use image::{IMAGE_VERSION, ImageError};
+use laid::Laid;
 pub use payload::{HostData, PayloadKind, TagBuffers};
 use rare::{Rares, What};
 use slots::{Slots, anchor, set_anchor, set_rare, set_step, step};
@@ -59,6 +62,8 @@ const TORN: u32 = 8;
 const LOST: u32 = 16;
 const LONG: u32 = 32;
 const NOTED: u32 = 64;
+/// It was laid out and has no slot yet: its content is a rule.
+const LAID: u32 = 128;
 const FLAGS: u32 = 0xff;
 const PAGE: u32 = 1 << 8;
 
@@ -95,6 +100,8 @@ pub struct Store {
     any_lost: bool,
     /// A block was programmed in SLC mode, once.
     any_slc: bool,
+    /// How it was laid out, if it was.
+    laid: Option<Laid>,
 }
 
 impl Store {
@@ -129,6 +136,7 @@ impl Store {
             any_torn: false,
             any_lost: false,
             any_slc: false,
+            laid: None,
         }
     }
 
@@ -315,6 +323,7 @@ impl Store {
 
     /// Checks the rules for a program of `page`, counts it and keeps its sequence.
     fn take_page(&mut self, block: usize, page: u32, sequence: u64, slc: u32) {
+        self.settle(block);
         assert!(page < self.geometry.pages, "page {page} of a block of {}", self.geometry.pages);
         let state = self.blocks[block][STATE];
         assert!(state & BAD == 0, "program of page {page} in bad block {block}");
@@ -370,6 +379,7 @@ impl Store {
     }
 
     fn note_rare(&mut self, block: usize, flag: u32, page: u32, what: What) {
+        self.settle(block);
         self.blocks[block][STATE] |= flag;
         let record = self.slots.record_mut(self.blocks[block][SLOT]);
         set_rare(record, self.rares.push(slots::rare(record), page, what));
@@ -403,6 +413,9 @@ impl Store {
                 self.free_slot(slot);
             }
             self.blocks[index] = [0, erases + 1, 0];
+            if let Some(laid) = &mut self.laid {
+                laid.erased(index);
+            }
             if let Some(reads) = self.disturb.get_mut(index) {
                 *reads = 0;
             }
@@ -424,6 +437,7 @@ impl Store {
         let first = self.first_block(page.block());
         for plane in page.planes.iter() {
             let block = first + plane as usize * self.plane_blocks;
+            self.settle(block);
             self.take_page(block, page.page, self.last_sequence(block), u32::from(slc) * SLC);
             self.note_rare(block, TORN, page.page, What::Torn);
         }
@@ -448,7 +462,12 @@ impl Store {
         self.any_torn = true;
         let first = self.first_block(block);
         for plane in block.planes.iter() {
-            let entry = &mut self.blocks[first + plane as usize * self.plane_blocks];
+            let index = first + plane as usize * self.plane_blocks;
+            self.settle(index);
+            if let Some(laid) = &mut self.laid {
+                laid.erased(index);
+            }
+            let entry = &mut self.blocks[index];
             assert!(entry[STATE] & BAD == 0, "erase of bad block {block:?}");
             entry[ERASES] += 1;
             entry[STATE] |= ERASE_TORN;
@@ -506,6 +525,6 @@ impl Store {
     /// Bytes this store holds of its blocks, pages and units, used or on the free list; payload and buffers included.
     pub fn bytes_held(&self) -> u64 {
         let table = self.blocks.len() * size_of::<Entry>() + self.disturb.len() * 4 + self.buffers.len();
-        table as u64 + self.slots.bytes_held() + self.rares.bytes_held()
+        table as u64 + self.slots.bytes_held() + self.rares.bytes_held() + self.laid_bytes()
     }
 }

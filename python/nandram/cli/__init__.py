@@ -6,7 +6,7 @@ import sys
 import typer
 from typer.exceptions import TyperException
 
-from nandram.cli import capture, compare, memory, paging, probe, report, reproduce, run, sweep, systems
+from nandram.cli import cache, capture, compare, memory, paging, probe, report, reproduce, run, sweep, systems
 from nandram.cli.interrupt import interruptible
 from nandram.errors import UserError
 
@@ -29,6 +29,7 @@ app.command()(interruptible(paging.paging))
 app.command()(interruptible(systems.check))
 app.command()(interruptible(systems.schema))
 app.command("systems")(systems.list_systems)
+app.add_typer(cache.app, name="cache")
 app.add_typer(capture.app, name="capture")
 app.add_typer(memory.app, name="memory")
 

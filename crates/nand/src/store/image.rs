@@ -16,7 +16,7 @@ use media::Geometry;
 
 use super::rare::{NONE, What};
 use super::{
-    ERASE_TORN, Entry, FLAGS, LONG, LOST, NOTED, Order, PAGE, PayloadKind, SLC, SLOT, STATE, Store, TORN, slots,
+    ERASE_TORN, Entry, FLAGS, LAID, LONG, LOST, NOTED, Order, PAGE, PayloadKind, SLC, SLOT, STATE, Store, TORN, slots,
 };
 
 /// Version of the byte stream.
@@ -115,7 +115,14 @@ impl Store {
     ///
     /// # Errors
     /// What `out` reports.
+    ///
+    /// # Panics
+    /// If a block still follows the rule it was laid out by: [`forget_rule`](Self::forget_rule) goes before.
     pub fn save(&self, out: &mut impl Write) -> io::Result<()> {
+        assert!(
+            self.blocks.iter().all(|entry| entry[STATE] & LAID == 0),
+            "a rule has no image: settle its blocks first"
+        );
         let mut out = Checked::new(out);
         out.bytes(MAGIC)?;
         out.bytes(&IMAGE_VERSION.to_le_bytes())?;
@@ -170,7 +177,12 @@ impl Store {
         }
         let pages = self.pages_kept(entry[STATE]);
         let (steps, units) = self.slots.contents(slot, pages);
-        out.u32s(steps)?;
+        // Two steps a word: what an earlier content of the slot left in the half behind the last page is not kept.
+        let (whole, odd) = steps.split_at(steps.len() - pages as usize % 2);
+        out.u32s(whole)?;
+        if let [last] = odd {
+            out.u32s(&[last & 0xffff])?;
+        }
         out.u32s(units)?;
         if self.unit_payload != 0 {
             for page in 0..pages {
@@ -247,7 +259,7 @@ impl Store {
                 return Err(ImageError::Damaged("programmed pages of a block"));
             }
             let keeps = TORN | LOST | LONG | NOTED;
-            if state < PAGE && state & FLAGS & keeps != 0 {
+            if state & LAID != 0 || (state < PAGE && state & FLAGS & keeps != 0) {
                 return Err(ImageError::Damaged("state of a block"));
             }
             if let Some(reads) = self.disturb.get_mut(number as usize) {

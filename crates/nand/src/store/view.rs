@@ -1,9 +1,11 @@
 //! Looking at the flash: what a recovery after a power cut, a scan or a test may know of it.
 
-use media::{BlockInfo, Flash, Geometry, PageAddr};
+use std::sync::Arc;
+
+use media::{BlockInfo, Flash, Geometry, LaidOut, PageAddr};
 
 use super::rare::What;
-use super::{BAD, ERASE_TORN, ERASES, FAR, LONG, LOST, NOTED, Order, PAGE, SLC, SLOT, STATE, Store, TORN, slots};
+use super::{BAD, ERASE_TORN, ERASES, FAR, LAID, LONG, LOST, NOTED, Order, PAGE, SLC, SLOT, STATE, Store, TORN, slots};
 
 /// What is known of one block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -101,7 +103,7 @@ impl Store {
     /// The drive's age in seconds at the block's first program.
     pub(crate) fn written_of(&self, block: usize) -> u32 {
         match self.blocks[block][SLOT] {
-            0 => self.clock_s,
+            0 => self.unslotted_written_s(block),
             slot => slots::written_s(self.slots.record(slot)),
         }
     }
@@ -152,6 +154,9 @@ impl Store {
     #[inline]
     fn sequence_of(&self, block: usize, page: u32) -> u64 {
         let [slot, _, state] = self.blocks[block];
+        if state & LAID != 0 {
+            return self.laid_sequence(block, page);
+        }
         let record = self.slots.record(slot);
         let (anchor, step) = (slots::anchor(record), slots::step(record, page));
         match self.order {
@@ -206,7 +211,7 @@ impl<'a> Iterator for Pages<'a> {
         let page = (self.page..self.end).find(|page| store.is_programmed(block, *page))?;
         self.page = page + 1;
         let readable = store.is_readable(block, page);
-        let units = if readable { store.slots.spare(store.blocks[block][SLOT], page) } else { &[] };
+        let units = if readable { store.spare_of(block, page) } else { &[] };
         Some(PageView { page, sequence: if readable { store.sequence_of(block, page) } else { 0 }, units })
     }
 }
@@ -228,8 +233,17 @@ impl Flash for Store {
         let block = self.first_block(page.block()) + plane as usize * self.plane_blocks;
         let [slot, _, state] = self.blocks[block];
         // Nothing torn in the block, and every page before this one programmed.
-        let plain = state & (TORN | ERASE_TORN) == 0 && state / PAGE > page.page && self.order == Order::InOrder;
-        if plain || self.can_be_asked(block, page) { self.slots.spare(slot, page.page) } else { &[] }
+        let plain = state & (TORN | ERASE_TORN | LAID) == 0 && state / PAGE > page.page && self.order == Order::InOrder;
+        if plain {
+            self.slots.spare(slot, page.page)
+        } else if state & LAID != 0 {
+            // Nothing is torn in it: what is, has a slot.
+            self.laid_spare(block, page.page)
+        } else if self.can_be_asked(block, page) {
+            self.spare_of(block, page.page)
+        } else {
+            &[]
+        }
     }
 
     /// # Panics
@@ -263,5 +277,17 @@ impl Flash for Store {
         let block = self.readable_block(page, plane);
         self.blocks[block][STATE] & LOST != 0
             && self.rare(block).any(|(p, what)| p == page.page && what == What::Lost(unit))
+    }
+
+    fn readable(&self, page: PageAddr, plane: u32) -> bool {
+        self.can_be_asked(self.geometry.block_index(page, plane), page)
+    }
+
+    fn laid_out(&self) -> Option<&Arc<dyn LaidOut>> {
+        self.rule()
+    }
+
+    fn is_laid_out(&self, die: u16, plane: u32, block: u32) -> bool {
+        self.laid.as_ref().is_some_and(|laid| laid.is_original(self.block_number(die, plane, block)))
     }
 }

@@ -1,0 +1,504 @@
+//! The rule of a laid-out drive: where each logical unit is, and what each flash unit holds, computed both ways.
+//!
+//! A drive that was filled in order is arithmetic. One in steady state is a random order of its units dealt to blocks
+//! of so many valid units each, where a keyed shuffle of each block says which of its units these are. Both orders
+//! are bijections that can be inverted, so that nothing is stored but an entry a block.
+
+use std::any::Any;
+use std::sync::Arc;
+
+use media::{LaidBlock, LaidOut, NOBODY, PageAddr};
+use sim::Permutation;
+
+use crate::config::Config;
+use crate::layout::{Divisor, Layout};
+use crate::{journal, map_frames};
+
+/// One block of a rule.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Entry {
+    /// Programs done.
+    pub(crate) programs: u32,
+    /// Of these, the first so many hold nothing valid.
+    pub(crate) skipped: u32,
+    /// Units of the others that are valid.
+    pub(crate) valid: u32,
+    /// Live units dealt before its own.
+    pub(crate) base: u32,
+    /// Sequence number of its first program; later ones follow one by one.
+    pub(crate) sequence: u64,
+    /// What its shuffle is drawn from.
+    pub(crate) key: u64,
+}
+
+/// Units in the order in which the stripe is written.
+struct Striped {
+    /// The block of each lane that is written first, then those that are written next, and so on.
+    order: Vec<u32>,
+    /// Of each block, which of its lane's it is; none where it is not written.
+    turns: Vec<Option<u32>>,
+    lanes: Divisor,
+    block_programs: Divisor,
+    lane_blocks: Divisor,
+}
+
+/// Units in random order, in blocks of so many valid ones.
+struct Dealt {
+    entries: Vec<Entry>,
+    /// Blocks with valid units, by their base; and where to begin to look among them, a number for each bucket of units.
+    by_base: Vec<u32>,
+    buckets: Vec<u32>,
+    bucket_shift: u32,
+    permutation: Permutation,
+}
+
+/// A block of dealt units: where its valid units are.
+struct DealtBlock {
+    first: u32,
+    base: u32,
+    valid: u32,
+    shuffle: Shuffle,
+}
+
+impl Dealt {
+    #[inline(always)]
+    fn block(&self, block: u32, layout: &Layout) -> DealtBlock {
+        let entry = &self.entries[block as usize];
+        let first = entry.skipped * layout.program_units;
+        let len = entry.programs * layout.program_units - first;
+        DealtBlock { first, base: entry.base, valid: entry.valid, shuffle: Shuffle::new(len, entry.key) }
+    }
+}
+
+impl DealtBlock {
+    /// Which of all dealt units the unit at `within` is, if it is valid.
+    #[inline(always)]
+    fn dealt(&self, within: u32) -> Option<u32> {
+        let at = within.wrapping_sub(self.first);
+        if at >= self.shuffle.len {
+            return None;
+        }
+        let index = self.shuffle.at(at);
+        (index < self.valid).then_some(self.base + index)
+    }
+
+    /// Where the valid unit number `index` of the block is.
+    #[inline(always)]
+    fn place(&self, index: u32) -> u32 {
+        self.first + self.shuffle.index_of(index)
+    }
+}
+
+enum Order {
+    Striped(Striped),
+    Dealt(Dealt),
+}
+
+/// The rule of a laid-out drive.
+pub struct Laid {
+    layout: Layout,
+    /// Of each plane of each die, its position.
+    positions: Vec<u32>,
+    planes: u32,
+    slc_blocks: u32,
+    user_units: u32,
+    journal_units: u32,
+    live: u32,
+    highest: u64,
+    by: (Divisor, Divisor),
+    order: Order,
+}
+
+/// Live units of `config` that a drive holds when all of it was written: the user's, and the map's in flash.
+pub(crate) fn live_units(config: &Config) -> u32 {
+    config.user_units + map_frames::units(config)
+}
+
+impl Laid {
+    fn new(config: &Config, order: Order, highest: u64) -> Laid {
+        let layout = Layout::new(config);
+        let g = &config.geometry;
+        Laid {
+            positions: layout.positions_of_planes(g.all_dies(), g.planes),
+            planes: g.planes,
+            slc_blocks: config.slc.map_or(0, |slc| slc.blocks),
+            user_units: config.user_units,
+            journal_units: journal::units(config),
+            live: live_units(config),
+            highest,
+            by: layout.divisors(),
+            layout,
+            order,
+        }
+    }
+
+    /// Every unit written once in order, whole programs over the lanes in turn, to the blocks of each lane in ascending
+    /// order; the map's units behind the user's. The SLC cache is empty.
+    pub(crate) fn striped(config: &Config) -> Laid {
+        let layout = Layout::new(config);
+        let first = config.slc.map_or(0, |slc| slc.blocks);
+        let programs = live_units(config).div_ceil(layout.program_units);
+        let per_turn = layout.lanes * layout.block_programs;
+        let turns = programs.div_ceil(per_turn);
+        let order: Vec<u32> = (0..turns)
+            .flat_map(|turn| (0..layout.lanes).map(move |lane| (turn, lane)))
+            .map(|(turn, lane)| lane * layout.blocks + first + turn)
+            .collect();
+        let mut of_blocks = vec![None; layout.all_blocks() as usize];
+        for (at, block) in order.iter().enumerate() {
+            of_blocks[*block as usize] = Some(at as u32 / layout.lanes);
+        }
+        let striped = Striped {
+            order,
+            turns: of_blocks,
+            lanes: Divisor::new(layout.lanes),
+            block_programs: Divisor::new(layout.block_programs),
+            lane_blocks: Divisor::new(layout.blocks),
+        };
+        Laid::new(config, Order::Striped(striped), u64::from(programs))
+    }
+
+    /// Blocks as in `entries`, whose bases are those of their valid units in some order, and `permutation` of the live
+    /// units, which they are dealt from.
+    pub(crate) fn dealt(config: &Config, entries: Vec<Entry>, permutation: Permutation) -> Laid {
+        let live = live_units(config);
+        let mut by_base: Vec<u32> = (0..entries.len() as u32).filter(|b| entries[*b as usize].valid > 0).collect();
+        by_base.sort_unstable_by_key(|block| entries[*block as usize].base);
+        let mut next = 0;
+        for block in &by_base {
+            let Entry { base, valid, .. } = entries[*block as usize];
+            assert_eq!(base, next, "the units of blocks follow one another");
+            next = base + valid;
+        }
+        assert_eq!(next, live, "every live unit is dealt");
+        // A bucket a block, or two.
+        let bucket_shift = (live / by_base.len() as u32).max(1).ilog2();
+        let mut at = 0;
+        let buckets = (0..=live >> bucket_shift)
+            .map(|bucket| {
+                let ends = |at: usize| {
+                    let entry = &entries[by_base[at] as usize];
+                    entry.base + entry.valid
+                };
+                while at + 1 < by_base.len() && ends(at) <= bucket << bucket_shift {
+                    at += 1;
+                }
+                at as u32
+            })
+            .collect();
+        let last = |entry: &Entry| (entry.sequence + u64::from(entry.programs)).saturating_sub(1);
+        let highest = entries.iter().map(last).max().unwrap_or(0);
+        Laid::new(config, Order::Dealt(Dealt { entries, by_base, buckets, bucket_shift, permutation }), highest)
+    }
+
+    /// No sequence number is higher.
+    pub(crate) fn highest(&self) -> u64 {
+        self.highest
+    }
+
+    /// Programs of `block` that are done.
+    pub(crate) fn programs(&self, block: u32) -> u32 {
+        match &self.order {
+            Order::Dealt(dealt) => dealt.entries[block as usize].programs,
+            Order::Striped(striped) => {
+                let Some(turn) = striped.turns[block as usize] else { return 0 };
+                let lane = striped.lane_blocks.quotient(block);
+                // Programs of the lane, of all that there are.
+                let of_lane = (self.highest as u32 + self.layout.lanes - 1 - lane) / self.layout.lanes;
+                of_lane.saturating_sub(turn * self.layout.block_programs).min(self.layout.block_programs)
+            }
+        }
+    }
+
+    /// Valid units of `block`.
+    pub(crate) fn valid(&self, block: u32) -> u32 {
+        match &self.order {
+            Order::Dealt(dealt) => dealt.entries[block as usize].valid,
+            Order::Striped(_) => {
+                let programs = self.programs(block);
+                let first = self.layout.unit_of(block, 0);
+                let whole = programs * self.layout.program_units;
+                // Only the last program of all is not full.
+                let padding = (0..self.layout.program_units)
+                    .filter(|i| programs > 0 && self.logical(first + whole - 1 - i) == NOBODY);
+                whole - padding.count() as u32
+            }
+        }
+    }
+
+    /// The live unit that is logical unit `unit`, if the rule has it.
+    #[inline]
+    fn live_unit(&self, unit: u32) -> Option<u32> {
+        if unit < self.user_units {
+            return Some(unit);
+        }
+        let map = unit.checked_sub(self.user_units + self.journal_units)?;
+        (map < self.live - self.user_units).then_some(self.user_units + map)
+    }
+
+    #[inline]
+    fn logical_of(&self, live: u32) -> u32 {
+        if live < self.user_units { live } else { live + self.journal_units }
+    }
+
+    /// The flash unit that logical unit `unit` was laid out at.
+    #[inline]
+    pub(crate) fn home(&self, unit: u32) -> Option<u32> {
+        let live = self.live_unit(unit)?;
+        Some(match &self.order {
+            Order::Striped(striped) => {
+                let (program, within) = self.by.1.divide(live);
+                let (of_lane, lane) = striped.lanes.divide(program);
+                let (turn, number) = striped.block_programs.divide(of_lane);
+                let block = striped.order[(turn * self.layout.lanes + lane) as usize];
+                self.layout.unit_of(block, number) + within
+            }
+            Order::Dealt(dealt) => {
+                let at = dealt.permutation.index_of(u64::from(live)) as u32;
+                let mut from = dealt.buckets[(at >> dealt.bucket_shift) as usize] as usize;
+                let (block, entry) = loop {
+                    let block = dealt.by_base[from];
+                    let entry = &dealt.entries[block as usize];
+                    if at < entry.base + entry.valid {
+                        break (block, entry);
+                    }
+                    from += 1;
+                };
+                block * self.layout.block_units + dealt.block(block, &self.layout).place(at - entry.base)
+            }
+        })
+    }
+
+    /// The logical unit that flash unit `physical` was laid out with; [`NOBODY`] for none that is valid.
+    #[inline]
+    pub(crate) fn logical(&self, physical: u32) -> u32 {
+        let (block, within) = self.by.0.divide(physical);
+        match &self.order {
+            Order::Striped(striped) => {
+                let Some(turn) = striped.turns[block as usize] else { return NOBODY };
+                let (number, within) = self.by.1.divide(within);
+                let lane = striped.lane_blocks.quotient(block);
+                let program = u64::from(turn * self.layout.block_programs + number) * u64::from(self.layout.lanes);
+                let live = (program + u64::from(lane)) * u64::from(self.layout.program_units) + u64::from(within);
+                if live < u64::from(self.live) { self.logical_of(live as u32) } else { NOBODY }
+            }
+            Order::Dealt(dealt) => {
+                let index = dealt.block(block, &self.layout).dealt(within);
+                index.map_or(NOBODY, |index| self.logical_of(dealt.permutation.at(u64::from(index)) as u32))
+            }
+        }
+    }
+
+    /// Calls `each` with the flash unit and the logical unit of every valid unit of `block`.
+    pub(crate) fn each_valid(&self, block: u32, mut each: impl FnMut(u32, u32)) {
+        let first = block * self.layout.block_units;
+        match &self.order {
+            Order::Dealt(dealt) => {
+                let dealt_block = dealt.block(block, &self.layout);
+                for index in 0..dealt_block.valid {
+                    let live = dealt.permutation.at(u64::from(dealt_block.base + index)) as u32;
+                    each(first + dealt_block.place(index), self.logical_of(live));
+                }
+            }
+            Order::Striped(_) => {
+                for physical in first..first + self.layout.block_units {
+                    let unit = self.logical(physical);
+                    if unit != NOBODY {
+                        each(physical, unit);
+                    }
+                }
+            }
+        }
+    }
+
+    /// True if flash unit `physical` was laid out valid.
+    #[inline]
+    pub(crate) fn is_valid(&self, physical: u32) -> bool {
+        match &self.order {
+            Order::Striped(_) => self.logical(physical) != NOBODY,
+            Order::Dealt(dealt) => {
+                let (block, within) = self.by.0.divide(physical);
+                dealt.block(block, &self.layout).dealt(within).is_some()
+            }
+        }
+    }
+
+    /// The block and its position that a physical block belongs to, and the first plane of that position.
+    fn place(&self, die: u16, plane: u32, block: u32) -> (u32, u32) {
+        let position = self.positions[(u32::from(die) * self.planes + plane) as usize];
+        let (lane, in_row) = (position / self.layout.per_row, position % self.layout.per_row);
+        (lane * self.layout.blocks + block, in_row)
+    }
+
+    /// Pages that were laid out at `position` of `block`.
+    pub(crate) fn pages(&self, block: u32, position: u32) -> u32 {
+        let programs = self.programs(block);
+        programs / self.layout.per_row + u32::from(position < programs % self.layout.per_row)
+    }
+}
+
+impl LaidOut for Laid {
+    fn block(&self, die: u16, plane: u32, block: u32) -> LaidBlock {
+        let slc = block < self.slc_blocks;
+        let (block, position) = self.place(die, plane, block);
+        LaidBlock { pages: self.pages(block, position), slc }
+    }
+
+    fn logical(&self, die: u16, plane: u32, block: u32, units: &mut [u32]) {
+        let (block, position) = self.place(die, plane, block);
+        let first_plane = self.layout.page(block, position).planes.0.trailing_zeros();
+        let within = position * self.layout.program_units + (plane - first_plane) * self.layout.page_units;
+        let row = self.layout.per_row * self.layout.program_units;
+        let pages = (within..).step_by(row as usize).zip(units.chunks_exact_mut(self.layout.page_units as usize));
+        let Order::Dealt(dealt) = &self.order else {
+            let first = block * self.layout.block_units;
+            pages.for_each(|(from, units)| (first + from..).zip(units).for_each(|(at, unit)| *unit = self.logical(at)));
+            return;
+        };
+        let dealt_block = dealt.block(block, &self.layout);
+        for (from, units) in pages {
+            for (at, unit) in (from..).zip(units) {
+                let live = dealt_block.dealt(at).map(|index| dealt.permutation.at(u64::from(index)) as u32);
+                *unit = live.map_or(NOBODY, |live| self.logical_of(live));
+            }
+        }
+    }
+
+    fn sequence(&self, page: PageAddr, plane: u32) -> u64 {
+        let (block, position) = self.place(page.die, plane, page.block);
+        let program = page.page * self.layout.per_row + position;
+        match &self.order {
+            Order::Dealt(dealt) => dealt.entries[block as usize].sequence + u64::from(program),
+            Order::Striped(striped) => {
+                let turn = striped.turns[block as usize].expect("a block that was laid out");
+                let of_lane = u64::from(turn * self.layout.block_programs + program);
+                of_lane * u64::from(self.layout.lanes) + u64::from(block / self.layout.blocks) + 1
+            }
+        }
+    }
+
+    fn into_any(self: Arc<Self>) -> Arc<dyn Any + Send + Sync> {
+        self
+    }
+}
+
+/// A keyed bijection of `0..len` that can be inverted: which units of a block are valid. Two keys share nothing, as
+/// cyclic shifts of one permutation would.
+#[derive(Clone, Copy)]
+struct Shuffle {
+    len: u32,
+    mask: u32,
+    fold: u32,
+    keys: [u32; 4],
+}
+
+/// Odd factors, a round each: leading bits of the fractions of the golden ratio and of the roots of 2, 3 and 5.
+const FACTORS: [u32; 4] = [0x9e37_79b9, 0x6a09_e667, 0xbb67_ae85, 0x3c6e_f373];
+const INVERSES: [u32; 4] = [inverse(FACTORS[0]), inverse(FACTORS[1]), inverse(FACTORS[2]), inverse(FACTORS[3])];
+
+/// The inverse of an odd number modulo 2^32, by Newton's iteration.
+const fn inverse(odd: u32) -> u32 {
+    let (mut inverse, mut step) = (odd, 0);
+    while step < 4 {
+        inverse = inverse.wrapping_mul(2u32.wrapping_sub(odd.wrapping_mul(inverse)));
+        step += 1;
+    }
+    inverse
+}
+
+impl Shuffle {
+    #[inline(always)]
+    fn new(len: u32, key: u64) -> Shuffle {
+        let mask = len.next_power_of_two().max(2) - 1;
+        let (low, high) = (key as u32, (key >> 32) as u32);
+        Shuffle {
+            len,
+            mask,
+            fold: mask.count_ones().div_ceil(2),
+            keys: [low, high, low.rotate_left(16), high.rotate_left(16)],
+        }
+    }
+
+    #[inline(always)]
+    fn round(&self, value: u32, round: usize) -> u32 {
+        let value = value.wrapping_add(self.keys[round]).wrapping_mul(FACTORS[round]) & self.mask;
+        value ^ (value >> self.fold)
+    }
+
+    /// Undoes [`round`](Self::round): the fold is its own inverse.
+    #[inline(always)]
+    fn undo(&self, value: u32, round: usize) -> u32 {
+        let value = value ^ (value >> self.fold);
+        value.wrapping_mul(INVERSES[round]).wrapping_sub(self.keys[round]) & self.mask
+    }
+
+    #[inline(always)]
+    fn at(&self, index: u32) -> u32 {
+        let mut value = index;
+        loop {
+            value = self.round(self.round(self.round(self.round(value, 0), 1), 2), 3);
+            if value < self.len {
+                return value;
+            }
+        }
+    }
+
+    #[inline(always)]
+    fn index_of(&self, value: u32) -> u32 {
+        let mut index = value;
+        loop {
+            index = self.undo(self.undo(self.undo(self.undo(index, 3), 2), 1), 0);
+            if index < self.len {
+                return index;
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn a_shuffle_is_a_bijection_that_can_be_undone(len in 1u32..5000, key: u64) {
+            let shuffle = Shuffle::new(len, key);
+            let mut met = vec![false; len as usize];
+            for i in 0..len {
+                let value = shuffle.at(i);
+                prop_assert!(!std::mem::replace(&mut met[value as usize], true));
+                prop_assert_eq!(shuffle.index_of(value), i);
+            }
+        }
+    }
+
+    /// Where the first tenth of a block's units lie, over many keys: every place alike, and neighbours independent.
+    #[test]
+    fn shuffles_of_different_keys_look_random() {
+        for len in [64u32, 256, 2304] {
+            let valid = len / 4;
+            let mut rng = sim::Streams::new(1).stream("shuffle");
+            let keys = 4000;
+            let (mut counts, mut pairs) = (vec![0u32; len as usize], 0u32);
+            for _ in 0..keys {
+                let shuffle = Shuffle::new(len, rng.bits());
+                let mut before = false;
+                for i in 0..len {
+                    let now = shuffle.at(i) < valid;
+                    counts[i as usize] += u32::from(now);
+                    pairs += u32::from(now && before);
+                    before = now;
+                }
+            }
+            // Deviations of a binomial draw: 4000 draws of one in four.
+            let (mean, deviation) = (f64::from(keys) / 4.0, (f64::from(keys) * 3.0 / 16.0).sqrt());
+            let chi = counts.iter().map(|c| ((f64::from(*c) - mean) / deviation).powi(2)).sum::<f64>();
+            let chi = chi / f64::from(len);
+            assert!((0.7..1.35).contains(&chi), "{len} units: chi-squared {chi} per place");
+            let expected = f64::from(keys) * f64::from(len - 1) / 16.0;
+            let ratio = f64::from(pairs) / expected;
+            assert!((0.93..1.07).contains(&ratio), "{len} units: {ratio} of the neighbours expected");
+        }
+    }
+}

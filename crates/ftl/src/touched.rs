@@ -1,0 +1,108 @@
+//! The map of a laid-out drive: the rule, and the entries that differ from it.
+
+use std::sync::Arc;
+
+use sim::Dense;
+
+use crate::Ftl;
+use crate::laid::Laid;
+use crate::location::Location;
+
+const LEAF_BITS: u32 = 4;
+const LEAF: usize = 1 << LEAF_BITS;
+
+/// Entries that were touched, in leaves of a cache line; all others follow the rule.
+pub(crate) struct Touched {
+    rule: Arc<Laid>,
+    /// Of each leaf's range of units, its number in `leaves` and one more; 0 if nothing in it was touched. Zeroed memory
+    /// that is not looked at costs none.
+    directory: Dense<u32>,
+    leaves: Dense<[Location; LEAF]>,
+    /// The range of each leaf.
+    ranges: Vec<u32>,
+}
+
+impl Touched {
+    /// A map of `units` logical units that follows `rule`.
+    pub(crate) fn new(rule: Arc<Laid>, units: u32) -> Touched {
+        // SAFETY: the table of which this is part is asked for units that it holds alone.
+        let directory = unsafe { Dense::new(vec![0; (units as usize).div_ceil(LEAF)]) };
+        // SAFETY: leaves are numbered by the directory, as they are added.
+        let leaves = unsafe { Dense::new(Vec::new()) };
+        Touched { rule, directory, leaves, ranges: Vec::new() }
+    }
+
+    #[inline]
+    fn by_rule(&self, unit: u32) -> Location {
+        self.rule.home(unit).map_or(Location::NOWHERE, Location::flash)
+    }
+
+    /// Where `unit` is.
+    #[inline]
+    pub(crate) fn get(&self, unit: u32) -> Location {
+        let leaf = self.directory[(unit >> LEAF_BITS) as usize];
+        if leaf != 0 {
+            let entry = self.leaves[leaf as usize - 1][unit as usize % LEAF];
+            if entry != Location::UNTOUCHED {
+                return entry;
+            }
+        }
+        self.by_rule(unit)
+    }
+
+    /// The entry of `unit`, to be changed.
+    #[inline]
+    pub(crate) fn entry(&mut self, unit: u32) -> &mut Location {
+        let leaf = self.directory[(unit >> LEAF_BITS) as usize];
+        let leaf = if leaf != 0 { leaf } else { self.add_leaf(unit >> LEAF_BITS) };
+        let at = (leaf as usize - 1, unit as usize % LEAF);
+        if self.leaves[at.0][at.1] == Location::UNTOUCHED {
+            self.leaves[at.0][at.1] = self.by_rule(unit);
+        }
+        &mut self.leaves[at.0][at.1]
+    }
+
+    /// `unit` is at `physical`, as the rule says, unless it was touched.
+    #[inline]
+    pub(crate) fn learn(&mut self, unit: u32, physical: u32) {
+        let leaf = self.directory[(unit >> LEAF_BITS) as usize];
+        let leaf = if leaf != 0 { leaf } else { self.add_leaf(unit >> LEAF_BITS) };
+        let entry = &mut self.leaves[leaf as usize - 1][unit as usize % LEAF];
+        if *entry == Location::UNTOUCHED {
+            *entry = Location::flash(physical);
+        }
+    }
+
+    fn add_leaf(&mut self, range: u32) -> u32 {
+        self.leaves.push([Location::UNTOUCHED; LEAF]);
+        self.ranges.push(range);
+        let leaf = self.leaves.len() as u32;
+        self.directory[range as usize] = leaf;
+        leaf
+    }
+
+    /// Entries that were touched.
+    pub(crate) fn iter(&self) -> impl Iterator<Item = (u32, Location)> + '_ {
+        self.ranges.iter().zip(self.leaves.iter()).flat_map(|(range, leaf)| {
+            let units = (range << LEAF_BITS)..;
+            units.zip(leaf.iter().copied()).filter(|(_, entry)| *entry != Location::UNTOUCHED)
+        })
+    }
+}
+
+impl Ftl {
+    /// The units of `block` are about to be looked up one by one, as it is collected: if it follows the rule of a lay-out,
+    /// all of them are computed together, which is cheaper.
+    #[inline]
+    pub(crate) fn learn_units_of(&mut self, block: u32) {
+        if self.blocks.follows_rule(block) {
+            self.learn_by_rule(block);
+        }
+    }
+
+    #[cold]
+    fn learn_by_rule(&mut self, block: u32) {
+        let Ftl { blocks, table, .. } = self;
+        blocks.settle_with(block, |physical, unit| table.learn(unit, physical));
+    }
+}

@@ -1,0 +1,95 @@
+//! How far a run was from steady state: write amplification over its course, beside what its drive was prepared for.
+//!
+//! A prepared steady state is that of uniform random overwrites. Under another workload (skewed, sequential, of several
+//! sizes) the drive leaves it for one of its own, and until it is there its figures are of neither.
+
+use ftl::{Ftl, Stats};
+
+use crate::prepare::Prepared;
+
+/// Samples are kept at equal distances, at most so many.
+const SAMPLES: usize = 128;
+/// Difference that is worth a note. Runs of uniform writes come within 5 % of theory (`tests/laid_out.rs`).
+const NOTABLE: f64 = 0.05;
+/// Parts of the drive that a run must have written before its write amplification means anything.
+const LEAST_WRITTEN: f64 = 0.005;
+
+/// Units that the host had programmed, and all units programmed, again and again.
+#[derive(Clone, Debug)]
+pub struct Steadiness {
+    samples: Vec<(u64, u64)>,
+    /// One call in so many is kept.
+    every: u64,
+    calls: u64,
+}
+
+impl Default for Steadiness {
+    fn default() -> Steadiness {
+        Steadiness { samples: vec![(0, 0)], every: 1, calls: 0 }
+    }
+}
+
+impl Steadiness {
+    /// Takes a sample, at about equal distances in requests.
+    pub fn sample(&mut self, stats: &Stats) {
+        self.calls += 1;
+        if !self.calls.is_multiple_of(self.every) {
+            return;
+        }
+        self.samples.push(counts(stats));
+        if self.samples.len() > SAMPLES {
+            self.every *= 2;
+            let mut number = 0;
+            self.samples.retain(|_| {
+                number += 1;
+                number % 2 == 1
+            });
+        }
+    }
+
+    /// What a reader of the results should know, at the end of a run on a drive that was `prepared`.
+    pub fn note(mut self, ftl: &Ftl, prepared: &Prepared) -> Option<String> {
+        let stats = ftl.stats();
+        let expected = prepared.write_amplification?;
+        self.samples.push(counts(stats));
+        let written = stats.programmed_host as f64 / f64::from(ftl.user_units());
+        // Collection goes by the block, and a third may have one more or less.
+        let grain = 3.0 * f64::from(ftl.block_shape().0) / (stats.programmed_host.max(1)) as f64;
+        let last = self.amplification(2)?;
+        let off = last / expected - 1.0;
+        if written < LEAST_WRITTEN || off.abs() < NOTABLE + grain {
+            return None;
+        }
+        let was = match self.amplification(1) {
+            Some(before) if (last / before - 1.0).abs() >= NOTABLE / 5.0 + grain => {
+                format!(
+                    "{:+.0} % since the third before: the run ended before the drive was steady",
+                    100.0 * (last / before - 1.0)
+                )
+            }
+            _ => "as in the third before".to_owned(),
+        };
+        Some(format!(
+            "not the steady state that was prepared (uniform random writes, write amplification {expected:.2}): {last:.2} in \
+             the last third of {:.1} % of a drive-write, {was}",
+            100.0 * written
+        ))
+    }
+
+    /// Write amplification in a third of what the host had programmed: 0 is the first. None if nothing was.
+    fn amplification(&self, third: u64) -> Option<f64> {
+        let total = self.samples.last()?.0;
+        let at = |part: u64| {
+            let host = total * part / 3;
+            let after = self.samples.partition_point(|sample| sample.0 < host);
+            *self.samples.get(after).or(self.samples.last()).expect("the first is always there")
+        };
+        let (from, to) = (at(third), at(third + 1));
+        (to.0 > from.0).then(|| (to.1 - from.1) as f64 / (to.0 - from.0) as f64)
+    }
+}
+
+fn counts(stats: &Stats) -> (u64, u64) {
+    let Stats { programmed_host, programmed_copy, programmed_system, programmed_padding, .. } = *stats;
+    (programmed_host, programmed_host + programmed_copy + programmed_system + programmed_padding)
+}

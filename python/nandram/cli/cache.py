@@ -1,0 +1,98 @@
+"""``nandram cache``: the folder in which prepared drives and runs are kept."""
+
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from nandram.cli.interrupt import interruptible
+from nandram.errors import UserError
+from nandram.options import default_cache
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+app = typer.Typer(no_args_is_help=True, help="The folder in which prepared drives and runs are kept.")
+
+FolderOption = Annotated[
+    str | None,
+    typer.Option("--cache", metavar="DIR", help="The folder. [default: $NANDRAM_CACHE, or ~/.cache/nandram]"),
+]
+
+
+@app.command()
+@interruptible
+def where(cache: FolderOption = None) -> None:
+    """Print the folder's path."""
+    print(_folder(cache))
+
+
+@app.command("list")
+@interruptible
+def list_files(cache: FolderOption = None) -> None:
+    """List what is kept, the least recently used first, and its size."""
+    from datetime import datetime
+
+    from nandram.units import count, size
+
+    files = _files(_folder(cache))
+    for path, length, used in files:
+        print(f"{size(length):>10}  {datetime.fromtimestamp(used):%Y-%m-%d %H:%M}  {path}")
+    print(
+        f"{size(sum(length for _, length, _ in files)):>10}  in {count(len(files), 'file')}; drives are kept up to 2 GB"
+    )
+
+
+@app.command()
+@interruptible
+def prune(
+    size: Annotated[
+        str,
+        typer.Option(metavar="SIZE", help="Keep the most recently used files up to this size; `0B` keeps none."),
+    ] = "0B",
+    cache: FolderOption = None,
+) -> None:
+    """Remove what was used longest ago."""
+    from nandram.units import count
+    from nandram.units import size as size_text
+
+    most = _bytes(size)
+    files = _files(_folder(cache))
+    left = sum(length for _, length, _ in files)
+    removed = 0
+    for path, length, _ in files:
+        if left <= most:
+            break
+        path.unlink(missing_ok=True)
+        left -= length
+        removed += 1
+    print(f"{count(removed, 'file')} removed, {size_text(left)} in {count(len(files) - removed, 'file')} kept")
+
+
+def _folder(cache: str | None) -> "Path":
+    from pathlib import Path
+
+    folder = Path(cache or default_cache())
+    if folder.exists() and not folder.is_dir():
+        raise UserError(f"--cache: found the file `{folder}`, expected a folder")
+    return folder
+
+
+def _files(folder: "Path") -> "list[tuple[Path, int, float]]":
+    """Return the files that nandram keeps in `folder` as (path, bytes, time of last use), the oldest first."""
+    found = []
+    # Files of other names in a folder that the user chose are not ours.
+    for pattern in ("drive-*.zst", "runs/*/*.json"):
+        for path in folder.glob(pattern):
+            status = path.stat()
+            found.append((path, status.st_size, status.st_mtime))
+    return sorted(found, key=lambda each: (each[2], each[0]))
+
+
+def _bytes(text: str) -> int:
+    """Read a size. Raises `UserError`."""
+    units = {"B": 1, "KB": 10**3, "MB": 10**6, "GB": 10**9, "KiB": 2**10, "MiB": 2**20, "GiB": 2**30}
+    number = text.rstrip("BKMGi")
+    factor = units.get(text[len(number) :])
+    if factor is None or not number.isascii() or not number.isdigit():
+        raise UserError(f"--size: found `{text}`, expected a size such as 500MB or 1GiB")
+    return int(number) * factor
