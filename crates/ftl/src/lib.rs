@@ -30,7 +30,9 @@ mod lane;
 mod layout;
 mod location;
 mod map_cache;
+mod map_entries;
 mod map_frames;
+mod map_lookup;
 mod map_pending;
 mod mount;
 mod read;
@@ -255,7 +257,7 @@ impl Ftl {
             sealed: 0,
             empty: Vec::new(),
             empty_after: u64::MAX,
-            map: MapCache::new(&config),
+            map: MapCache::new(&config, streams),
             host_memory: HostMemory::default(),
             read_copies: ReadCopies::new(&config, &layout),
             map_wanted: Vec::new(),

@@ -40,6 +40,12 @@ impl Pieces {
         id
     }
 
+    /// The units of the pieces in `chain`.
+    pub(crate) fn units(&self, chain: u32) -> impl Iterator<Item = u32> + '_ {
+        let piece = |id: u32| (id != NIL).then(|| self.all[id as usize]);
+        std::iter::successors(piece(chain), move |last| piece(last.next)).map(|piece| piece.unit)
+    }
+
     fn take(&mut self, chain: u32) -> Piece {
         let piece = self.all[chain as usize];
         self.all[chain as usize].next = self.free;

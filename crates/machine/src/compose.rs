@@ -344,6 +344,9 @@ fn translation(system: &System, geometry: Geometry, payload: PayloadKind, lent: 
                 device::Eviction::Fifo => layer::Eviction::Fifo,
                 device::Eviction::Clock => layer::Eviction::Clock,
             },
+            entries: (f.map_cache.grain == s::MapGrain::Entry)
+                .then(|| (bytes / f.map_cache.entry).min(u64::from(u32::MAX / 16)) as u32),
+            warm: f.map_cache.start == s::MapStart::Warm,
         }),
         host_memory: host_memory(system, lent, frame_units),
         buffers: layer::Buffers {

@@ -117,25 +117,25 @@ fn presets_have_the_capacity_they_are_sold_with() {
 fn content_hashes_are_pinned() {
     let list: String = presets().iter().map(|(name, _)| format!("{name:22}{}\n", load(name).content_hash())).collect();
     assert_snapshot!(list, @r"
-    nvme-client-tlc       f4ae650a85778968cedf877861ce37fee1d9eac26df2251b59d00d23d4a8c8cb
-    nvme-enterprise-tlc   4ebcb6078e5760828a7502f1a76ff80e4c1333d595375e884e1118aa6f958c82
-    sata-mlc              e614e916f00627113a11af5a580965661a97d3280a685dd5403523213d3a9fb7
-    mqsim-ideal-map       f39b3512103bc91062dc5f558b00a9639c5e08963e23661cb1907382746bb55c
-    mqsim-default         8602d53a130649a787e31e45cc4ae882451634b6b2bd857cfe811993d5d07440
-    ufs2                  5cefda1efc0c91fbc5cf1868e34c011bff8d64729c5b0296331aef4c85d1c28f
-    ufs2-galaxy-s6        ff028383490b07b83323acb714f099bb5f67d19903510b1273d7812d0afba41e
-    sata-ssd-southbridge  c07d2f45a60a0cdfafde3e9c9a8673c9779c48b66e34f4b3216a894703013095
-    ddrssd                ce246c4099339bc5026b7ee02634f9fab3c566a868fd4f6f910c98dda08ba8ac
-    drambus               c85dfc01e6e35a4eceac96eb32e381058d3451469340e78889db95b29ad77005
-    hmb-a                 81a6d4bd02e5ac0d52b071d6758c8841d67c6681ba98daf6f1457c7f3b119e87
-    hmb-b                 5c54732708047f6d959b2998f835760afe2931ae6a5120bdf7de41a6f66932de
-    hmb-c                 155843ea899d5523b19f29e331d9a3948f7b284b74d3ff39d2e66ca8b6617982
-    hmb-d                 0ad982a24e5d11cab08af4042885431065ebbcf369d74c30276c317b567f6587
-    hmb-e                 c8f52993352bb95a8dc8918fad7f3405348e26f1c4ab93f4e70a8d0aa1b4ff68
-    hmb-f                 c29da7f2e9d772637cbc41d97ee5d5413ea5f01b2ad821b4a6360003da9c4f2e
+    nvme-client-tlc       17a13dcbf508b0537438294cc7958d329ced8c2a5b9815d519f782d42842ee47
+    nvme-enterprise-tlc   dc78af68b2226752ffa100a9af2db3cbbb3fb4bc731a2c8e2bdf06a5ead3dbac
+    sata-mlc              ab7f912ddc35cc26ed6724ad3ba44845f8359b83f2931ac70dbb1536d7a29444
+    mqsim-ideal-map       d62668908fa20861aca6ee6d5c93a1a959c3740a362d539e652f4e8a8f76b8d4
+    mqsim-default         6d83f60c18c5e751538d01f617f1c0d50bea58b5a8078a179ce6c4592a81fd27
+    ufs2                  d1e830ee04c6d705c76b7d3e6cc38b13e4ce52e3be59bee14411d48085b4e6c9
+    ufs2-galaxy-s6        74e98f6c46e4054d248575f7e1ac231cb8e2b9d4eefa556086880fa6551a673a
+    sata-ssd-southbridge  a13389e7014034ee4b4b95485788ad8a2516169c6f62f7d6eb592d519c2b980e
+    ddrssd                2d38774cabd9c004229349d68c017554d4c3bc963e94f30d5a377ab3b94f88c5
+    drambus               2218c58b13df5402dae05fb79cc9bc7130b79a68fa18f1994def77ba5de5e552
+    hmb-a                 bc35655000f337d12b5ff697fc64bb6202ca11078063dc1e2c9e2616baa2d7e9
+    hmb-b                 82c5b2c70e2de6c05a6d248f97b33f120055e7795de5a3fbb7340feb71d85fb8
+    hmb-c                 f4990bbc0670bde6e2f5705315e22f2e8306ad365882580e4360117e64460c5f
+    hmb-d                 3f9ca12571566060d420bf081557cc3535c3269cd7d95194a13d4c8f697b649b
+    hmb-e                 4eba9723de5be26017fe65ac6b72821abdc25fccf8d78281268989fdcd66eb08
+    hmb-f                 9b6c500c6e63e717fea45c3fbb1e64ae47ba355085780259ba9d01064faa1b4e
     onenand-xip           1065a90ae0a3765b7f63af656321d462b3fdd2b523e67adbd847fd2be69e7121
     dram-only             c20c84e0b4e332691991d24d21f02401267edfc9984d39b48baba3f4cf1b25a0
-    dram-ssd              2f451bc2e21ee69d6ba27a71425dfe8d0265a00bfe52e1664aa0bccc646e0def
+    dram-ssd              8bc4d3615c6e9d3d8bbfbfa67ae24c44b51f83073d79b3f544145b7a976a2c92
     nvmm                  a5eab850637d3e88346c6d73ead7e5ae265ee34c5d50ac727ecec5b12b8ae780
     nvmm-slc              672dd8503ddd08fd239203764d7c8ed073cb8549a1a23c3795559515d6dd6fd7
     nvmm-slc2             d66354fc83d75c74bc1b4edba1842257ebef7ddf0d3c314bf95119c8f973325a

@@ -6,7 +6,7 @@ use sim::Time;
 use super::device::{CacheSharing, Memory, ReadPlace};
 use super::error::SystemError;
 use super::flash::Cell;
-use super::ftl::{Group, MapPlace};
+use super::ftl::{Group, MapGrain, MapPlace};
 use super::hmb;
 use super::host::{Chipset, Completion};
 use super::link::LinkType;
@@ -226,7 +226,13 @@ fn device(s: &System) -> Result<(), SystemError> {
     s.expect(cache.size >= s.host.max_transfer, &["device.write_cache.size", "host.max_transfer"], &largest)?;
     s.multiple("device.write_cache.size", cache.size, "ftl.unit", s.ftl.unit)?;
     s.multiple("device.read_cache.size", s.device.read_cache.size, "ftl.unit", s.ftl.unit)?;
-    s.multiple("ftl.map_cache.size", s.ftl.map_cache.size.unwrap_or(0), "ftl.unit", s.ftl.unit)
+    s.multiple("ftl.map_cache.size", s.ftl.map_cache.size.unwrap_or(0), "ftl.unit", s.ftl.unit)?;
+    let (grain, updates) = ("ftl.map_cache.grain", "ftl.map_cache.updates");
+    if s.ftl.map_cache.grain == MapGrain::Entry && s.setting(updates).applies && s.ftl.map_cache.updates > 0 {
+        let why = format!("{}, but {}: a changed entry waits in the cache itself", s.is(updates), s.is(grain));
+        return s.conflict(&[updates, grain], why);
+    }
+    Ok(())
 }
 
 fn geometry(s: &System) -> Result<(), SystemError> {
