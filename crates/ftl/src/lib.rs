@@ -18,6 +18,7 @@ pub mod aged;
 mod blocks;
 mod buffer;
 mod collect;
+mod combine;
 mod command;
 pub mod config;
 mod destage;
@@ -34,6 +35,7 @@ mod map_entries;
 mod map_frames;
 mod map_lookup;
 mod map_pending;
+mod map_trim;
 mod mount;
 mod read;
 mod read_copies;
@@ -149,6 +151,10 @@ pub struct Ftl {
     /// Of these, for writes whose data has not come, and in programs under way.
     reserved: u32,
     moving: u32,
+    /// Reads under way that complete units written in part.
+    fills: u32,
+    /// Writes that end when they are durable wait for data that is on its way.
+    combining: bool,
     system_used: u32,
     epoch: u64,
     force_epoch: u64,
@@ -247,6 +253,8 @@ impl Ftl {
             write_limit: config.buffers.write + if config.buffers.shared { config.buffers.read } else { 0 },
             reserved: 0,
             moving: 0,
+            fills: 0,
+            combining: false,
             system_used: 0,
             epoch: 0,
             force_epoch: 0,

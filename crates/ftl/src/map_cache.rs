@@ -36,7 +36,7 @@ impl Ftl {
             let at_hand = state != ABSENT && state & FETCHING == 0;
             let changed = cache.stale[t as usize] || cache.pending.has(t) || (at_hand && cache.dirty[t as usize]);
             let entries = self.caches_entries();
-            if !changed && !(entries && self.entries_changed(t)) {
+            if !(changed || entries && self.entries_changed(t)) {
                 continue;
             }
             let logical = self.cache().first + t;

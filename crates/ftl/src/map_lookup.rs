@@ -20,7 +20,7 @@ const MERGES_NEXT: u64 = 2;
 
 impl Ftl {
     /// The cached entries, where single entries are cached.
-    fn entries(&mut self) -> &mut MapEntries {
+    pub(crate) fn entries(&mut self) -> &mut MapEntries {
         self.map.as_mut().and_then(|map| map.entries.as_mut()).expect("called only where entries are cached")
     }
 
@@ -130,7 +130,7 @@ impl Ftl {
     }
 
     /// Writes translation unit `t` back: at once if no read is needed first.
-    fn start_merge(&mut self, t: u32, out: &mut Actions) {
+    pub(crate) fn start_merge(&mut self, t: u32, out: &mut Actions) {
         self.entries().merging += 1;
         let (state, logical) = self.translation_state(t);
         if state != ABSENT {

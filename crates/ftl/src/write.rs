@@ -130,6 +130,7 @@ impl Ftl {
         } else {
             self.wait_durable(tag);
         }
+        self.end_combining();
         if self.dirty.head != NIL {
             self.destage(out);
         }
@@ -249,6 +250,7 @@ impl Ftl {
                 let id = self.start_operation(Kind::Fill, slot);
                 self.operations[id].unit = physical;
                 self.slots[slot].filling = true;
+                self.fills += 1;
                 self.slots[slot].lost = !self.lost.is_empty() && self.lost.contains(&self.slots[slot].unit);
                 self.blocks.pin(self.layout.block_of(physical));
                 self.stats.fill_reads += 1;
@@ -264,6 +266,7 @@ impl Ftl {
 
     pub(crate) fn fill_done(&mut self, id: OpId, status: Status, out: &mut Actions) {
         let operation = self.operations.end(id);
+        self.fills -= 1;
         let slot = operation.subject;
         let (block, all) = (self.layout.block_of(operation.unit), self.all_sectors());
         let s = &mut self.slots[slot];

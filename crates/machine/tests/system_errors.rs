@@ -450,7 +450,7 @@ const CASES: &[Case] = &[
     (
         &["[device]", r#"write_cache = { size = "64KiB" }"#],
         &[],
-        r#"bad.toml:2:17: device.write_cache.size is "64KiB", expected at least host.max_transfer (512KiB)"#,
+        r#"bad.toml:2:17: device.write_cache.size is "64KiB", expected at least host.max_transfer (512KiB), or 0B"#,
     ),
     (
         &["[device]", r#"dram = "0B""#],

@@ -117,25 +117,25 @@ fn presets_have_the_capacity_they_are_sold_with() {
 fn content_hashes_are_pinned() {
     let list: String = presets().iter().map(|(name, _)| format!("{name:22}{}\n", load(name).content_hash())).collect();
     assert_snapshot!(list, @r"
-    nvme-client-tlc       17a13dcbf508b0537438294cc7958d329ced8c2a5b9815d519f782d42842ee47
-    nvme-enterprise-tlc   dc78af68b2226752ffa100a9af2db3cbbb3fb4bc731a2c8e2bdf06a5ead3dbac
-    sata-mlc              ab7f912ddc35cc26ed6724ad3ba44845f8359b83f2931ac70dbb1536d7a29444
-    mqsim-ideal-map       d62668908fa20861aca6ee6d5c93a1a959c3740a362d539e652f4e8a8f76b8d4
-    mqsim-default         6d83f60c18c5e751538d01f617f1c0d50bea58b5a8078a179ce6c4592a81fd27
-    ufs2                  d1e830ee04c6d705c76b7d3e6cc38b13e4ce52e3be59bee14411d48085b4e6c9
-    ufs2-galaxy-s6        74e98f6c46e4054d248575f7e1ac231cb8e2b9d4eefa556086880fa6551a673a
-    sata-ssd-southbridge  a13389e7014034ee4b4b95485788ad8a2516169c6f62f7d6eb592d519c2b980e
-    ddrssd                2d38774cabd9c004229349d68c017554d4c3bc963e94f30d5a377ab3b94f88c5
-    drambus               2218c58b13df5402dae05fb79cc9bc7130b79a68fa18f1994def77ba5de5e552
-    hmb-a                 bc35655000f337d12b5ff697fc64bb6202ca11078063dc1e2c9e2616baa2d7e9
-    hmb-b                 82c5b2c70e2de6c05a6d248f97b33f120055e7795de5a3fbb7340feb71d85fb8
-    hmb-c                 f4990bbc0670bde6e2f5705315e22f2e8306ad365882580e4360117e64460c5f
-    hmb-d                 3f9ca12571566060d420bf081557cc3535c3269cd7d95194a13d4c8f697b649b
-    hmb-e                 4eba9723de5be26017fe65ac6b72821abdc25fccf8d78281268989fdcd66eb08
-    hmb-f                 9b6c500c6e63e717fea45c3fbb1e64ae47ba355085780259ba9d01064faa1b4e
+    nvme-client-tlc       8b237cba33607ca19701f2644ddd7de24dc0ed2dac0b3e2d52add068191686e2
+    nvme-enterprise-tlc   0cd93370668c11670033db274b3fe5b05d67827f085cce41b688f37701abf71d
+    sata-mlc              83b23c704870cd2b3983393a1eeeb5ef520dc7bf30818b8085923b55bfbe4afe
+    mqsim-ideal-map       4b562934555a821ad7b6781d6b320f33318632d45432e041af27062bd3283e6b
+    mqsim-default         621ad2bdd493f28e81cc7b11b2d697c3ef6947f91ed7a32060f77c971bf2d2c7
+    ufs2                  80b7738ddf478a854fb66dc5a6d850d542615ee748ef3aa969a109ad910dffb3
+    ufs2-galaxy-s6        b591efaab8a79075670baafbffea694d8671addda94a9144a1d2a9f42105f14a
+    sata-ssd-southbridge  72af68458e58a3380c1b3b952be134664ba706af5dfd2a7021f835c269ea0ca2
+    ddrssd                8dc0c1144e6757c3188a14e708b2702663c8554f3b1d4701c62f13d56372161b
+    drambus               ad4b6559f5774ea54e6eb31121dce59b5196db47d480685d034574c97d006a1e
+    hmb-a                 ba9cb3306874170d04498bdec65bef0eca67466ebbd2f2acb6cb4bb305fc8e10
+    hmb-b                 9110b8c80bcbc5a83b905da5e7ec6dfbff506cad3c0bffa5b60d15f38627e515
+    hmb-c                 254d7a5c9f791ff388b86a4aa648f795b8b74199a91262393bffd9ca20cd9f68
+    hmb-d                 2c49aabee1d46f6b582e75a12161f74dc22cb30e5b0ad7d020b98bc79c19f0a6
+    hmb-e                 94fc98ecedded6835360fe01b8e45ebdeb6a4b8209fb670910f92d228b69f304
+    hmb-f                 7931512884641cccb47e1f828e5fa867f1c5883afcf39776431b8f082f3a7fd9
     onenand-xip           1065a90ae0a3765b7f63af656321d462b3fdd2b523e67adbd847fd2be69e7121
     dram-only             c20c84e0b4e332691991d24d21f02401267edfc9984d39b48baba3f4cf1b25a0
-    dram-ssd              8bc4d3615c6e9d3d8bbfbfa67ae24c44b51f83073d79b3f544145b7a976a2c92
+    dram-ssd              eeb3d7ed96b41bdc7ee92313209ffad5393b9d70c761386dca52ff0a17dd8c70
     nvmm                  a5eab850637d3e88346c6d73ead7e5ae265ee34c5d50ac727ecec5b12b8ae780
     nvmm-slc              672dd8503ddd08fd239203764d7c8ed073cb8549a1a23c3795559515d6dd6fd7
     nvmm-slc2             d66354fc83d75c74bc1b4edba1842257ebef7ddf0d3c314bf95119c8f973325a

@@ -87,6 +87,8 @@ pub(super) fn check(s: &System) -> Result<(), SystemError> {
         }
         let back = "\"write-back\" where device.hmb.use has \"write-buffer\"";
         s.expect(s.device.write_cache.mode == WriteMode::Back, &["device.write_cache.mode", uses, size], back)?;
+        let some = "more than 0B where device.hmb.use has \"write-buffer\"";
+        s.expect(s.device.write_cache.size > 0, &["device.write_cache.size", uses, size], some)?;
     }
     let shares = s.hmb_shares();
     let sum = shares.map + shares.read + shares.write;
