@@ -120,6 +120,7 @@ impl Ftl {
             self.store_away(tag, first..first + units, out);
         }
         self.stats.host_units += u64::from(units);
+        self.stats.host_bytes += self.commands[tag].sectors * SECTOR;
         if self.space_queue.0 != NIL {
             // What was written over gave its room back; and what came just now may be all that can make room.
             self.admit(out);

@@ -94,3 +94,21 @@ fn a_drive_without_a_write_cache_ends_writes_in_flash() {
     let (without, with) = (requests(&run(&none, large)).1, requests(&run(&through, large)).1);
     assert!((without / with - 1.0).abs() < 0.1, "{without} s for 512 KiB, {with} with a cache");
 }
+
+#[test]
+fn write_amplification_by_bytes_counts_what_the_host_wrote() {
+    let both = |job: &str| {
+        let stats = *run(&[("device.write_cache.size", "512KiB")], job).machine.ftl().stats();
+        let by_units = stats.write_amplification().expect("units in flash");
+        (by_units, stats.write_amplification_by_bytes(4096).expect("bytes written"), stats)
+    };
+    // Whole units, none of them written over in RAM: the same.
+    let (units, bytes, stats) = both("rw=write\nbs=4k\niodepth=8\nsize=32m");
+    assert_eq!((stats.overwritten_in_ram, stats.host_bytes), (0, 32 << 20));
+    assert!((bytes / units - 1.0).abs() < 1e-9, "{units} by units, {bytes} by bytes");
+    // An eighth of a unit each: eight times as much.
+    let (units, bytes, stats) = both("rw=randwrite\nbs=512\niodepth=8\nnumber_ios=4000");
+    let share = stats.programmed_host as f64 / stats.host_units as f64;
+    assert!((bytes / (8.0 * units * share) - 1.0).abs() < 1e-9, "{units} by units, {bytes} by bytes");
+    assert!(bytes > 6.0 * units, "{units} by units, {bytes} by bytes");
+}
