@@ -112,7 +112,7 @@ class Result:
 
     @property
     def write_amplification(self) -> float:
-        """Units programmed for each unit that the host's data took to flash, over the whole run; NaN if there is none."""
+        """Units programmed for each unit of the host's data in flash, over the whole run; NaN if there is none."""
         ftl = self.inside.get("ftl")  # a OneNAND that is paged from has none
         found = None if ftl is None or ftl["host_units"] == 0 else ftl["write_amplification"]
         return math.nan if found is None else float(found)

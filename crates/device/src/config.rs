@@ -145,7 +145,7 @@ impl Default for Firmware {
 impl Firmware {
     /// What a trim of `bytes` takes beyond decoding it.
     pub fn trimming(&self, bytes: u64) -> Time {
-        Time::from_ps((u128::from(self.trim_gib.ps()) * u128::from(bytes) >> 30) as u64)
+        Time::from_ps(((u128::from(self.trim_gib.ps()) * u128::from(bytes)) >> 30) as u64)
     }
 
     /// Time of decoding a command.

@@ -150,14 +150,7 @@ impl SharedBuffer {
         let own = &config.shared_buffer;
         // What decoding takes is said for each command; completions are prepared once the data has passed.
         let none = Time::ZERO;
-        let firmware = Firmware {
-            read: none,
-            write: none,
-            trim: none,
-            flush: none,
-            complete: none,
-            ..config.firmware
-        };
+        let firmware = Firmware { read: none, write: none, trim: none, flush: none, complete: none, ..config.firmware };
         let engine = Engine::new(&Config { firmware, dram_bandwidth: None, ..config.clone() });
         SharedBuffer {
             free: (0..engine.capacity()).rev().collect(),

@@ -223,7 +223,11 @@ fn device(s: &System) -> Result<(), SystemError> {
     let (high, low) = ("device.write_cache.high", "device.write_cache.low");
     s.expect(cache.low <= cache.high, &[low, high], &format!("at most {high} ({})", s.setting(high).value))?;
     let largest = format!("at least host.max_transfer ({}), or 0B", s.setting("host.max_transfer").value.plain());
-    s.expect(cache.size == 0 || cache.size >= s.host.max_transfer, &["device.write_cache.size", "host.max_transfer"], &largest)?;
+    s.expect(
+        cache.size == 0 || cache.size >= s.host.max_transfer,
+        &["device.write_cache.size", "host.max_transfer"],
+        &largest,
+    )?;
     s.multiple("device.write_cache.size", cache.size, "ftl.unit", s.ftl.unit)?;
     s.multiple("device.read_cache.size", s.device.read_cache.size, "ftl.unit", s.ftl.unit)?;
     s.multiple("ftl.map_cache.size", s.ftl.map_cache.size.unwrap_or(0), "ftl.unit", s.ftl.unit)?;
