@@ -23,13 +23,8 @@ impl Ftl {
         false
     }
 
-    /// A write that is acknowledged from flash has its data here. Where the data of others is on its way, they share
-    /// programs: all go once the last has come, or as soon as there is a program's worth.
-    pub(crate) fn combine(&mut self) {
-        self.combining = true;
-    }
-
-    /// Has the writes that wait for one another written, if no more data is on its way.
+    /// Writes that are acknowledged from flash share programs with those whose data is on its way: all go to flash once
+    /// the last data has come, or as soon as there is a program's worth.
     #[inline]
     pub(crate) fn end_combining(&mut self) {
         if self.combining && self.reserved == 0 {

@@ -228,7 +228,7 @@ impl Config {
             && self.host_memory.is_some_and(|memory| memory.map_frames > 0)
         {
             return fail(
-                "the map is cached by the entry, and the host's memory is to hold whole units of it".to_owned(),
+                "single entries of the map are cached, but the host's memory holds whole units of it".to_owned(),
             );
         }
         if let Some(ReadCopies { blocks, units }) = self.read_copies {

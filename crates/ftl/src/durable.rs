@@ -41,7 +41,7 @@ impl Ftl {
             self.force_epoch = self.epoch;
             self.journal.want_trims()
         } else {
-            self.combine();
+            self.combining = true;
             0
         };
         self.stirred = true;

@@ -1,11 +1,13 @@
 //! Look-ups, changes and write-backs of the map where single entries of it are cached.
 //!
 //! A look-up that misses reads the sector of its entry from the translation unit in flash. Look-ups of one translation
-//! unit join the read that is under way, and each brings in its own entry alone. A changed entry that is evicted takes
-//! the other changes of its translation unit along: the unit is read whole, unless it is still in RAM, and written.
+//! unit join the read that is under way, and each brings in its own entry alone. (The read moves one sector even if a
+//! look-up that joins it needs another.) A changed entry that is evicted takes the other changes of its translation unit
+//! along: the unit is read whole, unless it is still in RAM, and written.
 
 use media::{Action, Class, OpId, ReadOp, SECTOR, Status};
 
+use crate::buffer::NIL;
 use crate::command::Kind;
 use crate::location::Place;
 use crate::map_cache::Ready;
@@ -113,9 +115,11 @@ impl Ftl {
             self.entries().merging += u32::from(mask == 0);
             mask = MERGES;
         }
-        let waiting: Vec<u32> = self.pieces.units(operation.waiters).collect();
-        for unit in waiting {
+        let mut chain = operation.waiters;
+        while chain != NIL {
+            let (unit, next) = self.pieces.waiting(chain);
             self.entries().insert(unit, false);
+            chain = next;
         }
         self.wake(operation.waiters, true, out);
         self.unpin(self.layout.block_of(operation.unit), out);
@@ -155,8 +159,8 @@ impl Ftl {
         }
     }
 
-    /// Evicts what is more than fits and hands complete translation units to the programs. Where too many write-backs are
-    /// under way, changed entries stay a little longer.
+    /// Evicts what is more than fits and hands complete translation units to the programs. While too many write-backs are
+    /// under way, changed entries stay beyond the cache's size, as translation units do.
     pub(crate) fn evict_entries(&mut self, out: &mut Actions) {
         loop {
             self.hand_over();

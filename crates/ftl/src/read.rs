@@ -40,10 +40,10 @@ impl Pieces {
         id
     }
 
-    /// The units of the pieces in `chain`.
-    pub(crate) fn units(&self, chain: u32) -> impl Iterator<Item = u32> + '_ {
-        let piece = |id: u32| (id != NIL).then(|| self.all[id as usize]);
-        std::iter::successors(piece(chain), move |last| piece(last.next)).map(|piece| piece.unit)
+    /// The unit of the first piece in `chain`, and the rest of the chain.
+    pub(crate) fn waiting(&self, chain: u32) -> (u32, u32) {
+        let Piece { unit, next, .. } = self.all[chain as usize];
+        (unit, next)
     }
 
     fn take(&mut self, chain: u32) -> Piece {
