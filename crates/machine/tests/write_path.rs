@@ -98,7 +98,7 @@ fn a_drive_without_a_write_cache_ends_writes_in_flash() {
 #[test]
 fn write_amplification_by_bytes_counts_what_the_host_wrote() {
     let both = |job: &str| {
-        let stats = *run(&[("device.write_cache.size", "512KiB")], job).machine.ftl().stats();
+        let stats = *run(&[("device.write_cache.size", "1MiB")], job).machine.ftl().stats();
         let by_units = stats.write_amplification().expect("units in flash");
         (by_units, stats.write_amplification_by_bytes(4096).expect("bytes written"), stats)
     };
