@@ -92,7 +92,11 @@ def _programs(inside: dict[str, Any]) -> list[str]:
 def _flash(ftl: dict[str, Any]) -> list[str]:
     lines = []
     if ftl["host_units"]:
-        lines.append(f"write amplification: {ftl['write_amplification']:.3f}, {count(ftl['erases'], 'erase')}")
+        by = [f"{ftl['write_amplification']:.3f} by units"]
+        # Results of earlier versions count no bytes.
+        if ftl.get("write_amplification_by_bytes") is not None:
+            by.append(f"{ftl['write_amplification_by_bytes']:.3f} by bytes")
+        lines.append(f"write amplification: {', '.join(by)}, {count(ftl['erases'], 'erase')}")
     looked_up = ftl["map_hits"] + ftl["map_misses"]
     if ftl["map_reads"]:
         lines.append(f"map: {100 * ftl['map_hits'] / looked_up:.1f} % hits, {count(ftl['map_reads'], 'extra read')}")

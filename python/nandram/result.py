@@ -112,9 +112,16 @@ class Result:
 
     @property
     def write_amplification(self) -> float:
-        """Units programmed a unit that the host wrote, over the whole run; NaN if it wrote none."""
+        """Units programmed for each unit of the host's data in flash, over the whole run; NaN if there is none."""
         ftl = self.inside.get("ftl")  # a OneNAND that is paged from has none
         found = None if ftl is None or ftl["host_units"] == 0 else ftl["write_amplification"]
+        return math.nan if found is None else float(found)
+
+    @property
+    def write_amplification_by_bytes(self) -> float:
+        """Bytes programmed for each byte that the host wrote, over the whole run; NaN if it wrote none."""
+        ftl = self.inside.get("ftl")
+        found = None if ftl is None else ftl.get("write_amplification_by_bytes")
         return math.nan if found is None else float(found)
 
     @property

@@ -118,6 +118,8 @@ pub struct Firmware {
     pub write: Time,
     /// Decoding a trim.
     pub trim: Time,
+    /// More for each GiB that a trim covers.
+    pub trim_gib: Time,
     /// Decoding a flush.
     pub flush: Time,
     /// Ending a command of any kind.
@@ -132,6 +134,8 @@ impl Default for Firmware {
             read: Time::from_ns(700),
             write: Time::from_ns(700),
             trim: Time::from_us(2),
+            // Assumed: 4 ns for each of 262,144 map entries of 4 KiB.
+            trim_gib: Time::from_ms(1),
             flush: Time::from_us(1),
             complete: Time::ZERO,
         }
@@ -139,6 +143,11 @@ impl Default for Firmware {
 }
 
 impl Firmware {
+    /// What a trim of `bytes` takes beyond decoding it.
+    pub fn trimming(&self, bytes: u64) -> Time {
+        Time::from_ps(((u128::from(self.trim_gib.ps()) * u128::from(bytes)) >> 30) as u64)
+    }
+
     /// Time of decoding a command.
     #[inline]
     pub const fn decode(&self, op: Op) -> Time {

@@ -122,11 +122,15 @@ impl Engine {
     /// Has a processor decode the command. True if that takes no time and no event will follow.
     #[inline]
     pub fn decode(&mut self, now: Time, tag: u16, s: &mut impl Schedule<Event>) -> bool {
-        let op = self.commands[tag as usize].request.op;
-        if self.decode[op as usize] == Time::ZERO {
+        let Request { op, bytes, .. } = self.commands[tag as usize].request;
+        let mut length = self.decode[op as usize];
+        if op == Op::Trim {
+            length += self.costs.trimming(bytes);
+        }
+        if length == Time::ZERO {
             return true;
         }
-        let at = self.decodes(now, op, s);
+        let at = self.work(now, length, name(op), s);
         self.decoded_at(tag, at, s);
         false
     }

@@ -35,6 +35,7 @@ fn instant() -> Firmware {
         read: Time::ZERO,
         write: Time::ZERO,
         trim: Time::ZERO,
+        trim_gib: Time::ZERO,
         flush: Time::ZERO,
         complete: Time::ZERO,
     }

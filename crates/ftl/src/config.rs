@@ -79,8 +79,12 @@ pub struct MapCache {
     /// Changes of the map that may wait in the controller for their translation unit; with 0 each has its unit brought in
     /// at once.
     pub updates: u32,
-    /// Which frame makes way.
+    /// Which frame, or which entry, makes way.
     pub eviction: Eviction,
+    /// So many single entries are cached, instead of whole translation units in frames; at least 1.
+    pub entries: Option<u32>,
+    /// The cache is filled at the start, with parts of the map drawn at random.
+    pub warm: bool,
 }
 
 /// Memory of the host that the controller may use once it is enabled, beside its own. Each access crosses the link.
@@ -224,6 +228,13 @@ impl Config {
         }
         if self.map_cache.is_some_and(|map| !map.frame_units.is_power_of_two()) {
             return fail("a frame of the map's cache holds no power of two of translation units".to_owned());
+        }
+        if self.map_cache.is_some_and(|map| map.entries.is_some())
+            && self.host_memory.is_some_and(|memory| memory.map_frames > 0)
+        {
+            return fail(
+                "single entries of the map are cached, but the host's memory holds whole units of it".to_owned(),
+            );
         }
         if let Some(ReadCopies { blocks, units }) = self.read_copies {
             if self.slc.is_none_or(|slc| slc.blocks < blocks) {

@@ -38,7 +38,7 @@ impl Ftl {
             return false;
         }
         let forced = self.slots[head].epoch <= self.force_epoch || self.is_starved();
-        (forced || self.destaging) && !self.slots[head].filling && !self.host_memory.bringing
+        (forced || self.destaging) && (self.fills == 0 || !self.fills_next()) && !self.host_memory.bringing
     }
 
     /// Writes that wait for room wait for programs under way and for data to come; where there is neither, what is dirty

@@ -36,9 +36,14 @@ impl Ftl {
     }
 
     pub(crate) fn wait_durable(&mut self, tag: Tag) {
-        self.force_epoch = self.epoch;
         // A write that is durable by itself says nothing of the trims before it.
-        let trims = if self.commands[tag].op == Op::Flush { self.journal.want_trims() } else { 0 };
+        let trims = if self.commands[tag].op == Op::Flush {
+            self.force_epoch = self.epoch;
+            self.journal.want_trims()
+        } else {
+            self.combining = true;
+            0
+        };
         self.stirred = true;
         self.durable.push_back(Durable { tag, epoch: self.epoch, seal: None, trims });
     }

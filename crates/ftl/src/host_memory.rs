@@ -368,6 +368,7 @@ impl Ftl {
         self.slots.forget_waiters();
         self.write_used -= self.reserved;
         self.reserved = 0;
+        self.end_combining();
         self.space_queue = (NIL, NIL);
         self.durable.clear();
         self.sealed = 0;

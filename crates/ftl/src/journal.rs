@@ -189,12 +189,16 @@ impl Ftl {
             // Only whole units: what is trimmed in part stays.
             let mut unit = command.first.div_ceil(1 << shift);
             let end = (command.first + command.sectors) >> shift;
+            let (whole, mut noted) = (unit..end, None);
             while unit < end {
                 if self.table.get(unit as u32) == Location::NOWHERE {
                     unit = self.table.next_touched(unit).max(unit + 1);
                     continue;
                 }
                 self.trim_unit(unit as u32, out);
+                if self.map.is_some() {
+                    self.map_trimmed(unit as u32, &whole, &mut noted, out);
+                }
                 unit += 1;
             }
         }

@@ -18,6 +18,7 @@ pub mod aged;
 mod blocks;
 mod buffer;
 mod collect;
+mod combine;
 mod command;
 pub mod config;
 mod destage;
@@ -32,8 +33,11 @@ mod lane;
 mod layout;
 mod location;
 mod map_cache;
+mod map_entries;
 mod map_frames;
+mod map_lookup;
 mod map_pending;
+mod map_trim;
 mod mount;
 mod mount_laid;
 mod pacing;
@@ -163,6 +167,10 @@ pub struct Ftl {
     /// Of these, for writes whose data has not come, and in programs under way.
     reserved: u32,
     moving: u32,
+    /// Reads under way that complete units written in part.
+    fills: u32,
+    /// Writes that end when they are durable wait for data that is on its way.
+    combining: bool,
     system_used: u32,
     epoch: u64,
     force_epoch: u64,
@@ -274,6 +282,8 @@ impl Ftl {
             write_limit: config.buffers.write + if config.buffers.shared { config.buffers.read } else { 0 },
             reserved: 0,
             moving: 0,
+            fills: 0,
+            combining: false,
             system_used: 0,
             epoch: 0,
             force_epoch: 0,
@@ -286,7 +296,7 @@ impl Ftl {
             sealed: 0,
             empty: Vec::new(),
             empty_after: u64::MAX,
-            map: MapCache::new(&config),
+            map: MapCache::new(&config, streams),
             host_memory: HostMemory::default(),
             read_copies: ReadCopies::new(&config, &layout),
             map_wanted: Vec::new(),

@@ -35,10 +35,11 @@ impl Ftl {
             let state = cache.state[t as usize];
             let at_hand = state != ABSENT && state & FETCHING == 0;
             let changed = cache.stale[t as usize] || cache.pending.has(t) || (at_hand && cache.dirty[t as usize]);
-            if !changed {
+            let entries = self.caches_entries();
+            if !(changed || entries && self.entries_changed(t)) {
                 continue;
             }
-            let logical = cache.first + t;
+            let logical = self.cache().first + t;
             if !self.awaits_program(logical) && self.system_slot(logical).is_none() {
                 self.force_epoch = self.epoch;
                 self.pump(out);
@@ -50,6 +51,9 @@ impl Ftl {
             if at_hand {
                 cache.dirty[t as usize] = false;
             }
+            if entries {
+                self.entries_written_back(t);
+            }
         }
         self.force_epoch = self.epoch;
         self.pump(out);
@@ -60,6 +64,9 @@ impl Ftl {
     pub(crate) fn map_ready(&mut self, unit: u32, out: &mut Actions) -> Ready {
         let cache = self.cache();
         let Some(t) = cache.translation(unit) else { return Ready::Now };
+        if cache.entries.is_some() {
+            return self.entry_ready(unit, t, out);
+        }
         let state = cache.state[t as usize];
         if state != ABSENT && state & FETCHING == 0 {
             cache.touch(state);
@@ -83,6 +90,10 @@ impl Ftl {
     pub(crate) fn map_written(&mut self, unit: u32, out: &mut Actions) {
         let cache = self.cache();
         let Some(t) = cache.translation(unit) else { return };
+        if cache.entries.is_some() {
+            self.entry_written(unit, t);
+            return;
+        }
         let state = cache.state[t as usize];
         if state == ABSENT {
             if let Some(wanted) = cache.pending.note(t) {
@@ -102,6 +113,10 @@ impl Ftl {
 
     /// Brings in the translation units that writes changed.
     pub(crate) fn fetch_wanted(&mut self, out: &mut Actions) {
+        if self.caches_entries() {
+            self.fetch_wanted_entries(out);
+            return;
+        }
         while let Some(t) = self.map_wanted.pop() {
             let state = self.cache().state[t as usize];
             if state == ABSENT {
@@ -148,6 +163,10 @@ impl Ftl {
     }
 
     pub(crate) fn map_read_done(&mut self, id: OpId, status: Status, out: &mut Actions) {
+        if self.caches_entries() {
+            self.entries_read(id, status, out);
+            return;
+        }
         let operation = self.operations.end(id);
         let t = operation.subject;
         if status != Status::Ok {
@@ -171,12 +190,16 @@ impl Ftl {
     }
 
     /// True if the translation unit `logical` is in RAM already, to be written: as it will be then.
-    fn awaits_program(&self, logical: u32) -> bool {
+    pub(crate) fn awaits_program(&self, logical: u32) -> bool {
         matches!(self.place(logical), Place::Buffer(slot) if self.slots[slot].holds == Holds::Dirty)
     }
 
     /// Makes the cache fit: what changed is written back. Where no slot is free for that, it stays a little longer.
     pub(crate) fn evict(&mut self, out: &mut Actions) {
+        if self.caches_entries() {
+            self.evict_entries(out);
+            return;
+        }
         while let Some(frame) = self.cache().surplus() {
             if !self.write_frame_back(frame, out) {
                 return;

@@ -1,9 +1,12 @@
 //! The translation units that are at hand: in the controller, one a frame, or in the host's memory, some consecutive ones a
 //! frame; and the changes that wait for one that is not.
 
+use sim::{Rng, Streams};
+
 use crate::buffer::NIL;
 use crate::config::{Config, Eviction};
 use crate::journal;
+use crate::map_entries::MapEntries;
 use crate::map_pending::Pending;
 
 /// Bytes of a map entry.
@@ -61,10 +64,14 @@ pub(crate) struct MapCache {
     pub stale: Vec<bool>,
     /// Changes of translation units that are not at hand.
     pub pending: Pending,
+    /// Single entries that are cached, if not whole translation units are: then no frame is used.
+    pub entries: Option<MapEntries>,
+    /// Draws what a cache holds that is warm at the start.
+    pub warm: Option<Rng>,
 }
 
 impl MapCache {
-    pub fn new(config: &Config) -> Option<MapCache> {
+    pub fn new(config: &Config, streams: &Streams) -> Option<MapCache> {
         let cache = config.map_cache?;
         let count = units(config) as usize;
         Some(MapCache {
@@ -84,6 +91,10 @@ impl MapCache {
             oldest: NIL,
             stale: vec![false; count],
             pending: Pending::new(cache.updates, count),
+            entries: cache
+                .entries
+                .map(|capacity| MapEntries::new(capacity, cache.eviction, entries(config).trailing_zeros(), count)),
+            warm: cache.warm.then(|| streams.stream("ftl.map_cache")),
         })
     }
 
@@ -96,6 +107,16 @@ impl MapCache {
     /// Translation units.
     pub fn count(&self) -> usize {
         self.state.len()
+    }
+
+    /// The user's units.
+    pub fn user_units(&self) -> u32 {
+        self.user_units
+    }
+
+    /// Frames in the controller.
+    pub fn own_frames(&self) -> u32 {
+        self.capacity[0]
     }
 
     pub fn translation_of(&self, unit: u32) -> Option<u32> {

@@ -40,6 +40,12 @@ impl Pieces {
         id
     }
 
+    /// The unit of the first piece in `chain`, and the rest of the chain.
+    pub(crate) fn waiting(&self, chain: u32) -> (u32, u32) {
+        let Piece { unit, next, .. } = self.all[chain as usize];
+        (unit, next)
+    }
+
     fn take(&mut self, chain: u32) -> Piece {
         let piece = self.all[chain as usize];
         self.all[chain as usize].next = self.free;

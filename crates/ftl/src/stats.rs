@@ -5,7 +5,9 @@
 pub struct Stats {
     /// Units the host wrote, partly or whole.
     pub host_units: u64,
-    /// Of these, written over while still in RAM.
+    /// Bytes the host wrote.
+    pub host_bytes: u64,
+    /// Of the units, those written over while still in RAM.
     pub overwritten_in_ram: u64,
     /// Units programmed for the host.
     pub programmed_host: u64,
@@ -62,9 +64,21 @@ pub struct Stats {
 }
 
 impl Stats {
-    /// Units programmed, padding included, for each unit the host's data took to flash; `None` before any.
+    /// Units programmed, padding included.
+    fn programmed(&self) -> u64 {
+        self.programmed_host + self.programmed_copy + self.programmed_system + self.programmed_padding
+    }
+
+    /// Write amplification by units: units programmed, padding included, for each unit the host's data took to flash;
+    /// `None` before any.
     pub fn write_amplification(&self) -> Option<f64> {
-        let all = self.programmed_host + self.programmed_copy + self.programmed_system + self.programmed_padding;
-        (self.programmed_host > 0).then(|| all as f64 / self.programmed_host as f64)
+        (self.programmed_host > 0).then(|| self.programmed() as f64 / self.programmed_host as f64)
+    }
+
+    /// Write amplification by bytes: bytes programmed, in units of `unit_bytes`, for each byte the host wrote; `None`
+    /// before any. Writes of parts of units raise it, and data written over in RAM lowers it.
+    pub fn write_amplification_by_bytes(&self, unit_bytes: u32) -> Option<f64> {
+        let programmed = self.programmed() as f64 * f64::from(unit_bytes);
+        (self.host_bytes > 0).then(|| programmed / self.host_bytes as f64)
     }
 }

@@ -120,6 +120,7 @@ impl Ftl {
             self.store_away(tag, first..first + units, out);
         }
         self.stats.host_units += u64::from(units);
+        self.stats.host_bytes += self.commands[tag].sectors * SECTOR;
         if self.space_queue.0 != NIL {
             // What was written over gave its room back; and what came just now may be all that can make room.
             self.admit(out);
@@ -130,6 +131,7 @@ impl Ftl {
         } else {
             self.wait_durable(tag);
         }
+        self.end_combining();
         if self.dirty.head != NIL {
             self.destage(out);
         }
@@ -249,6 +251,7 @@ impl Ftl {
                 let id = self.start_operation(Kind::Fill, slot);
                 self.operations[id].unit = physical;
                 self.slots[slot].filling = true;
+                self.fills += 1;
                 self.slots[slot].lost = !self.lost.is_empty() && self.lost.contains(&self.slots[slot].unit);
                 self.blocks.pin(self.layout.block_of(physical));
                 self.stats.fill_reads += 1;
@@ -264,6 +267,7 @@ impl Ftl {
 
     pub(crate) fn fill_done(&mut self, id: OpId, status: Status, out: &mut Actions) {
         let operation = self.operations.end(id);
+        self.fills -= 1;
         let slot = operation.subject;
         let (block, all) = (self.layout.block_of(operation.unit), self.all_sectors());
         let s = &mut self.slots[slot];

@@ -65,6 +65,8 @@ fn draw(rng: &mut Rng) -> (Config, Faults, Vec<(u16, u32, u32)>) {
             frame_units: pick(rng, &[1, 1, 2]),
             updates: pick(rng, &[0, 1, 7]),
             eviction: pick(rng, &[Eviction::Lru, Eviction::Fifo, Eviction::Clock]),
+            entries: rng.chance(0.4).then(|| pick(rng, &[1, 3, 20])),
+            warm: false,
         }),
         host_memory: None,
         buffers: Buffers {
@@ -96,7 +98,7 @@ fn draw(rng: &mut Rng) -> (Config, Faults, Vec<(u16, u32, u32)>) {
 fn draw_host_memory(rng: &mut Rng, config: &Config) -> Option<HostMemory> {
     let mut some = |from: &[u32], may: bool| if may && rng.chance(0.7) { pick(rng, from) } else { 0 };
     let separate = !config.buffers.shared;
-    let map_frames = some(&[1, 2, 5], config.map_cache.is_some());
+    let map_frames = some(&[1, 2, 5], config.map_cache.is_some_and(|map| map.entries.is_none()));
     let read = some(&[2, 16], separate);
     let write = some(&[3, 12, 40], separate);
     (map_frames + read + write > 0 && rng.chance(0.7)).then_some(HostMemory { map_frames, read, write, check: 2 })

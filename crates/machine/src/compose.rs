@@ -195,6 +195,7 @@ fn front(system: &System) -> FrontConfig {
                 read: d.firmware.read,
                 write: d.firmware.write,
                 trim: d.firmware.trim,
+                trim_gib: d.firmware.trim_gib,
                 flush: d.firmware.flush,
                 complete: d.firmware.complete,
             },
@@ -300,12 +301,21 @@ fn host_memory(system: &System, lent: u64, frame_units: u32) -> Option<layer::Ho
     })
 }
 
+/// Mapping units of the transfer buffers of a drive without a write cache. Assumed: a program of each plane, so that all
+/// dies can be busy, and the largest command, unaligned.
+fn transfer_units(system: &System, geometry: Geometry) -> u32 {
+    let planes = u64::from(geometry.all_dies()) * u64::from(system.flash.planes);
+    let units = planes * system.flash.page / system.ftl.unit + system.host.max_transfer.div_ceil(system.ftl.unit) + 1;
+    units.min(u64::from(u32::MAX / 4)) as u32
+}
+
 fn translation(system: &System, geometry: Geometry, payload: PayloadKind, lent: u64) -> layer::Config {
     use system::{device, ftl as s};
     let (f, d) = (&system.ftl, &system.device);
     let units = |bytes: u64| (bytes / f.unit).min(u64::from(u32::MAX / 4)) as u32;
     let frame_units = units(d.hmb.unit.unwrap_or(f.unit)).max(1);
-    let write = units(d.write_cache.size);
+    let cached = d.write_cache.size > 0;
+    let write = if cached { units(d.write_cache.size) } else { transfer_units(system, geometry) };
     let part = |fraction: f64| (fraction * f64::from(write)) as u32;
     let axis = |a: &s::Axis| match a {
         s::Axis::Channel => layer::Axis::Channel,
@@ -346,14 +356,17 @@ fn translation(system: &System, geometry: Geometry, payload: PayloadKind, lent: 
                 device::Eviction::Fifo => layer::Eviction::Fifo,
                 device::Eviction::Clock => layer::Eviction::Clock,
             },
+            entries: (f.map_cache.grain == s::MapGrain::Entry)
+                .then(|| (bytes / f.map_cache.entry).min(u64::from(u32::MAX / 16)) as u32),
+            warm: f.map_cache.start == s::MapStart::Warm,
         }),
         host_memory: host_memory(system, lent, frame_units),
         buffers: layer::Buffers {
             write,
             read: if system.copy_blocks > 0 { 0 } else { units(d.read_cache.size) },
-            shared: system.shares_cache(),
-            write_back: d.write_cache.mode == device::WriteMode::Back,
-            protected: d.power_loss_protection,
+            shared: system.shares_cache() && cached,
+            write_back: d.write_cache.mode == device::WriteMode::Back && cached,
+            protected: d.power_loss_protection && cached,
             high: part(d.write_cache.high),
             low: part(d.write_cache.low),
             idle: d.write_cache.idle.unwrap_or(Time::MAX),

@@ -149,6 +149,7 @@ impl Machine {
             timer: Time::MAX,
             queue_tracks: None,
         };
+        machine.ftl.warm_map();
         machine.enable_host_memory();
         machine
     }

@@ -176,6 +176,8 @@ fn inside(system: &System, outcome: &Outcome) -> Value {
         },
         "ftl": {
             "write_amplification": stats.write_amplification(),
+            "write_amplification_by_bytes": stats.write_amplification_by_bytes(system.ftl.unit as u32),
+            "host_bytes": stats.host_bytes,
             "host_units": stats.host_units,
             "overwritten_in_ram": stats.overwritten_in_ram,
             "programmed_host": stats.programmed_host,

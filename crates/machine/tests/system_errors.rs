@@ -271,6 +271,27 @@ const CASES: &[Case] = &[
         r#"bad.toml:3:1: device.hmb.use has "map", but ftl.map_cache.size is "all", expected less: it is all in the controller"#,
     ),
     (
+        &[
+            "[device.hmb]",
+            r#"size = "64MiB""#,
+            r#"use = ["map"]"#,
+            "[ftl]",
+            r#"map_cache = { size = "64KiB", grain = "entry" }"#,
+        ],
+        &[],
+        r#"bad.toml:3:1: device.hmb.use has "map", but ftl.map_cache.grain is "entry", expected "page": the host's memory holds pages of it"#,
+    ),
+    (
+        &["[ftl]", r#"map_cache = { size = "64KiB", place = "sram", updates = 4, grain = "entry" }"#],
+        &[],
+        r#"bad.toml:2:47: ftl.map_cache.updates is 4, but ftl.map_cache.grain is "entry": a changed entry waits in the cache itself"#,
+    ),
+    (
+        &["[ftl]", r#"map_cache = { size = "64KiB", entry = "9B" }"#],
+        &[],
+        r#"bad.toml:2:31: ftl.map_cache.entry: set where ftl.map_cache.grain is "page", expected only where it is "entry""#,
+    ),
+    (
         &["[device.hmb]", r#"use = ["map", "write-cache"]"#],
         &[],
         r#"bad.toml:2:7: device.hmb.use: found "write-cache", expected "map", "read-cache" or "write-buffer", or a list of them; the nearest is "read-cache""#,
@@ -429,7 +450,7 @@ const CASES: &[Case] = &[
     (
         &["[device]", r#"write_cache = { size = "64KiB" }"#],
         &[],
-        r#"bad.toml:2:17: device.write_cache.size is "64KiB", expected at least host.max_transfer (512KiB)"#,
+        r#"bad.toml:2:17: device.write_cache.size is "64KiB", expected at least host.max_transfer (512KiB), or 0B"#,
     ),
     (
         &["[device]", r#"dram = "0B""#],

@@ -117,25 +117,25 @@ fn presets_have_the_capacity_they_are_sold_with() {
 fn content_hashes_are_pinned() {
     let list: String = presets().iter().map(|(name, _)| format!("{name:22}{}\n", load(name).content_hash())).collect();
     assert_snapshot!(list, @r"
-    nvme-client-tlc       f4ae650a85778968cedf877861ce37fee1d9eac26df2251b59d00d23d4a8c8cb
-    nvme-enterprise-tlc   4ebcb6078e5760828a7502f1a76ff80e4c1333d595375e884e1118aa6f958c82
-    sata-mlc              e614e916f00627113a11af5a580965661a97d3280a685dd5403523213d3a9fb7
-    mqsim-ideal-map       f39b3512103bc91062dc5f558b00a9639c5e08963e23661cb1907382746bb55c
-    mqsim-default         8602d53a130649a787e31e45cc4ae882451634b6b2bd857cfe811993d5d07440
-    ufs2                  5cefda1efc0c91fbc5cf1868e34c011bff8d64729c5b0296331aef4c85d1c28f
-    ufs2-galaxy-s6        ff028383490b07b83323acb714f099bb5f67d19903510b1273d7812d0afba41e
-    sata-ssd-southbridge  c07d2f45a60a0cdfafde3e9c9a8673c9779c48b66e34f4b3216a894703013095
-    ddrssd                ce246c4099339bc5026b7ee02634f9fab3c566a868fd4f6f910c98dda08ba8ac
-    drambus               c85dfc01e6e35a4eceac96eb32e381058d3451469340e78889db95b29ad77005
-    hmb-a                 81a6d4bd02e5ac0d52b071d6758c8841d67c6681ba98daf6f1457c7f3b119e87
-    hmb-b                 5c54732708047f6d959b2998f835760afe2931ae6a5120bdf7de41a6f66932de
-    hmb-c                 155843ea899d5523b19f29e331d9a3948f7b284b74d3ff39d2e66ca8b6617982
-    hmb-d                 0ad982a24e5d11cab08af4042885431065ebbcf369d74c30276c317b567f6587
-    hmb-e                 c8f52993352bb95a8dc8918fad7f3405348e26f1c4ab93f4e70a8d0aa1b4ff68
-    hmb-f                 c29da7f2e9d772637cbc41d97ee5d5413ea5f01b2ad821b4a6360003da9c4f2e
+    nvme-client-tlc       8b237cba33607ca19701f2644ddd7de24dc0ed2dac0b3e2d52add068191686e2
+    nvme-enterprise-tlc   0cd93370668c11670033db274b3fe5b05d67827f085cce41b688f37701abf71d
+    sata-mlc              83b23c704870cd2b3983393a1eeeb5ef520dc7bf30818b8085923b55bfbe4afe
+    mqsim-ideal-map       4b562934555a821ad7b6781d6b320f33318632d45432e041af27062bd3283e6b
+    mqsim-default         621ad2bdd493f28e81cc7b11b2d697c3ef6947f91ed7a32060f77c971bf2d2c7
+    ufs2                  80b7738ddf478a854fb66dc5a6d850d542615ee748ef3aa969a109ad910dffb3
+    ufs2-galaxy-s6        b591efaab8a79075670baafbffea694d8671addda94a9144a1d2a9f42105f14a
+    sata-ssd-southbridge  72af68458e58a3380c1b3b952be134664ba706af5dfd2a7021f835c269ea0ca2
+    ddrssd                8dc0c1144e6757c3188a14e708b2702663c8554f3b1d4701c62f13d56372161b
+    drambus               ad4b6559f5774ea54e6eb31121dce59b5196db47d480685d034574c97d006a1e
+    hmb-a                 ba9cb3306874170d04498bdec65bef0eca67466ebbd2f2acb6cb4bb305fc8e10
+    hmb-b                 9110b8c80bcbc5a83b905da5e7ec6dfbff506cad3c0bffa5b60d15f38627e515
+    hmb-c                 254d7a5c9f791ff388b86a4aa648f795b8b74199a91262393bffd9ca20cd9f68
+    hmb-d                 2c49aabee1d46f6b582e75a12161f74dc22cb30e5b0ad7d020b98bc79c19f0a6
+    hmb-e                 94fc98ecedded6835360fe01b8e45ebdeb6a4b8209fb670910f92d228b69f304
+    hmb-f                 7931512884641cccb47e1f828e5fa867f1c5883afcf39776431b8f082f3a7fd9
     onenand-xip           1065a90ae0a3765b7f63af656321d462b3fdd2b523e67adbd847fd2be69e7121
     dram-only             c20c84e0b4e332691991d24d21f02401267edfc9984d39b48baba3f4cf1b25a0
-    dram-ssd              2f451bc2e21ee69d6ba27a71425dfe8d0265a00bfe52e1664aa0bccc646e0def
+    dram-ssd              eeb3d7ed96b41bdc7ee92313209ffad5393b9d70c761386dca52ff0a17dd8c70
     nvmm                  a5eab850637d3e88346c6d73ead7e5ae265ee34c5d50ac727ecec5b12b8ae780
     nvmm-slc              672dd8503ddd08fd239203764d7c8ed073cb8549a1a23c3795559515d6dd6fd7
     nvmm-slc2             d66354fc83d75c74bc1b4edba1842257ebef7ddf0d3c314bf95119c8f973325a

@@ -20,6 +20,7 @@ MEASURES = {
     "simulated_s": "nandram.simulated_s",
     "requests": "nandram.requests",
     "write_amplification": "nandram.ftl.write_amplification",
+    "write_amplification_by_bytes": "nandram.ftl.write_amplification_by_bytes",
     "map_reads": "nandram.ftl.map_reads",
     "flash_mw": "nandram.energy_j.total / nandram.simulated_s * 1000",
 }

@@ -269,6 +269,7 @@ pub fn plain() -> FrontConfig {
                 read: ns(1000),
                 write: ns(1000),
                 trim: ns(1000),
+                trim_gib: Time::ZERO,
                 flush: ns(1000),
                 complete: Time::ZERO,
             },

@@ -6,7 +6,7 @@ use sim::Time;
 use super::device::{CacheSharing, Memory, ReadPlace};
 use super::error::SystemError;
 use super::flash::Cell;
-use super::ftl::{Group, MapPlace};
+use super::ftl::{Group, MapGrain, MapPlace};
 use super::hmb;
 use super::host::{Chipset, Completion};
 use super::link::LinkType;
@@ -222,11 +222,21 @@ fn device(s: &System) -> Result<(), SystemError> {
     let cache = &s.device.write_cache;
     let (high, low) = ("device.write_cache.high", "device.write_cache.low");
     s.expect(cache.low <= cache.high, &[low, high], &format!("at most {high} ({})", s.setting(high).value))?;
-    let largest = format!("at least host.max_transfer ({})", s.setting("host.max_transfer").value.plain());
-    s.expect(cache.size >= s.host.max_transfer, &["device.write_cache.size", "host.max_transfer"], &largest)?;
+    let largest = format!("at least host.max_transfer ({}), or 0B", s.setting("host.max_transfer").value.plain());
+    s.expect(
+        cache.size == 0 || cache.size >= s.host.max_transfer,
+        &["device.write_cache.size", "host.max_transfer"],
+        &largest,
+    )?;
     s.multiple("device.write_cache.size", cache.size, "ftl.unit", s.ftl.unit)?;
     s.multiple("device.read_cache.size", s.device.read_cache.size, "ftl.unit", s.ftl.unit)?;
-    s.multiple("ftl.map_cache.size", s.ftl.map_cache.size.unwrap_or(0), "ftl.unit", s.ftl.unit)
+    s.multiple("ftl.map_cache.size", s.ftl.map_cache.size.unwrap_or(0), "ftl.unit", s.ftl.unit)?;
+    let (grain, updates) = ("ftl.map_cache.grain", "ftl.map_cache.updates");
+    if s.ftl.map_cache.grain == MapGrain::Entry && s.setting(updates).applies && s.ftl.map_cache.updates > 0 {
+        let why = format!("{}, but {}: a changed entry waits in the cache itself", s.is(updates), s.is(grain));
+        return s.conflict(&[updates, grain], why);
+    }
+    Ok(())
 }
 
 fn geometry(s: &System) -> Result<(), SystemError> {

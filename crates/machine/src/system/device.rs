@@ -335,6 +335,9 @@ section! {
         "device.firmware.trim" trim: Time = TIME,
             assumed("2us", FIRMWARE),
             "Core time to take a trim.";
+        "device.firmware.trim_gib" trim_gib: Time = TIME,
+            assumed("1ms", "4 ns for each of 262,144 map entries of 4 KiB; 1 to 20 ns are plausible"),
+            "Further core time for each GiB that a trim covers.";
         "device.firmware.flush" flush: Time = TIME,
             assumed("1us", FIRMWARE),
             "Core time to take a flush.";
@@ -359,9 +362,9 @@ section! {
 section! {
     /// Cache of data on its way to flash. It holds at least the largest command.
     WriteCache {
-        "device.write_cache.size" size: u64 = SIZE.least(4096.0),
+        "device.write_cache.size" size: u64 = SIZE,
             assumed("16MiB", "some programs for each of a drive's dies"),
-            "Its size; at least the largest command.";
+            "Its size; at least the largest command. 0B: none, so that a write ends in flash, from a transfer buffer, whatever the mode.";
         "device.write_cache.place" place: Memory = Kind::words(Memory::WORDS),
             assumed("dram", "where there is room"),
             "Where it is.";

@@ -41,6 +41,26 @@ words! {
 }
 
 words! {
+    /// What the cache of the map holds.
+    MapGrain {
+        /// Map pages: the entries of as many consecutive units as fit in one.
+        Page = "page",
+        /// Single entries, each with its number.
+        Entry = "entry",
+    }
+}
+
+words! {
+    /// What the cache of the map holds at the start.
+    MapStart {
+        /// Nothing.
+        Cold = "cold",
+        /// As much as fits, drawn at random from the whole map.
+        Warm = "warm",
+    }
+}
+
+words! {
     /// A direction to stripe over.
     Axis {
         /// Channels.
@@ -142,6 +162,16 @@ section! {
         "ftl.map_cache.size" size: Option<u64> = SIZE.least(4096.0).or("all"),
             assumed("all", "drives with DRAM hold their whole map in it"),
             "Bytes of the map that are at hand, at 4 a unit; all: the whole map, and none of it in flash.";
+        "ftl.map_cache.grain" grain: MapGrain = Kind::words(MapGrain::WORDS),
+            assumed("page", "one read of flash brings in a whole page of the map"),
+            "What it holds: pages of the map, or single entries, of which a miss brings in one.";
+        "ftl.map_cache.entry" entry: u64 = SIZE.within(4.0, 64.0),
+            assumed("8B", "4 bytes for the unit's number and 4 for its place"),
+            "Bytes that a cached entry takes.",
+            when "ftl.map_cache.grain" is "entry";
+        "ftl.map_cache.start" start: MapStart = Kind::words(MapStart::WORDS),
+            assumed("cold", "what the drive was switched on with"),
+            "What it holds at the start of a run: nothing, or parts of the map drawn at random, as uniform traffic leaves it.";
         "ftl.map_cache.place" place: MapPlace = Kind::words(MapPlace::WORDS),
             assumed("dram", "drives with DRAM hold their map in it"),
             "Where it is.";

@@ -2,6 +2,7 @@
 
 use super::device::{HmbUse, WriteMode};
 use super::error::SystemError;
+use super::ftl::MapGrain;
 use super::{System, Value};
 
 /// The unit of HMPRE, HMMIN and HMMINDS.
@@ -66,6 +67,12 @@ pub(super) fn check(s: &System) -> Result<(), SystemError> {
         let why = format!("{uses} has \"map\", but {}, expected less: it is all in the controller", s.is(map));
         return s.conflict(&[uses, size, "ftl.map_cache.size"], why);
     }
+    let grain = "ftl.map_cache.grain";
+    if s.uses_hmb(HmbUse::Map) && s.ftl.map_cache.size.is_some() && s.ftl.map_cache.grain == MapGrain::Entry {
+        let why =
+            format!("{uses} has \"map\", but {}, expected \"page\": the host's memory holds pages of it", s.is(grain));
+        return s.conflict(&[uses, size, grain], why);
+    }
     let data = s.uses_hmb(HmbUse::ReadCache) || s.uses_hmb(HmbUse::WriteBuffer);
     if data && s.shares_cache() {
         let why = format!("{}, but {}, expected \"separate\"", s.is(uses), s.is("device.cache_sharing"));
@@ -80,6 +87,8 @@ pub(super) fn check(s: &System) -> Result<(), SystemError> {
         }
         let back = "\"write-back\" where device.hmb.use has \"write-buffer\"";
         s.expect(s.device.write_cache.mode == WriteMode::Back, &["device.write_cache.mode", uses, size], back)?;
+        let some = "more than 0B where device.hmb.use has \"write-buffer\"";
+        s.expect(s.device.write_cache.size > 0, &["device.write_cache.size", uses, size], some)?;
     }
     let shares = s.hmb_shares();
     let sum = shares.map + shares.read + shares.write;

@@ -124,6 +124,7 @@ fn draw_sets(rng: &mut Rng) -> (Vec<(&'static str, String)>, Preparation) {
     if cached {
         set("ftl.map_cache.size", format!("{}B", (2 * unit).max(4096)));
         set("ftl.map_cache.place", pick(rng, &["sram", "dram"]).to_owned());
+        set("ftl.map_cache.start", pick(rng, &["cold", "warm"]).to_owned());
     }
     if !(sata || ufs || shared) && rng.chance(0.8) {
         // What does not go with the rest is drawn anew.
@@ -138,11 +139,14 @@ fn draw_sets(rng: &mut Rng) -> (Vec<(&'static str, String)>, Preparation) {
         set("device.hmb.unit", if rng.chance(0.5) { "auto".to_owned() } else { format!("{}B", 2 * unit) });
         set("device.hmb.eviction", pick(rng, &["lru", "fifo", "clock"]).to_owned());
         set("device.hmb.check", pick(rng, &["0B", "2B"]).to_owned());
+    } else if cached {
+        set("ftl.map_cache.grain", pick(rng, &["page", "entry"]).to_owned());
     }
     let transfer = pick(rng, &[4u64, 8]) * unit.max(1024);
     set("host.max_transfer", format!("{transfer}B"));
     let write = (transfer / unit + 1) * pick(rng, &[1u64, 2, 5]);
-    set("device.write_cache.size", format!("{}B", (write * unit).max(4096)));
+    let none = rng.chance(0.1);
+    set("device.write_cache.size", format!("{}B", if none { 0 } else { (write * unit).max(4096) }));
     set("device.read_cache.size", format!("{}B", pick(rng, &[0u64, 4, 16]) * unit));
     set("device.cache_sharing", pick(rng, &["separate", "shared"]).to_owned());
     set("device.write_cache.mode", pick(rng, &["write-back", "write-back", "write-through"]).to_owned());
