@@ -80,6 +80,8 @@ fn small(page_bytes: u32) -> HybridConfig {
             errors: None,
             ecc: nand::Ecc::default(),
             age_s: 0,
+            cycles: 0,
+            variation: nand::Variation::default(),
             faults: nand::Faults::default(),
             power: nand::Power::default(),
         },

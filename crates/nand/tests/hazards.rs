@@ -44,7 +44,7 @@ fn wear_out(w: &mut World) -> (u32, nand::Kind) {
 #[test]
 fn a_block_fails_when_it_is_worn() {
     let mut config = config();
-    config.wear.endurance = Some(Endurance { spread: Spread::LogNormal, mean: 50.0, deviation: 5.0 });
+    config.wear.endurance = Some(Endurance { spread: Spread::LogNormal, mean: 50.0, deviation: 5.0, slc_factor: 1.0 });
     let mut w = World::new(&config);
     let (erases, _) = wear_out(&mut w);
     // The weakest of six pages and a block.
@@ -60,7 +60,7 @@ fn a_block_fails_when_it_is_worn() {
 fn a_block_endures_the_cycles_it_is_given_and_no_more() {
     let mut config = config();
     config.geometry.blocks = 12;
-    config.wear.endurance = Some(Endurance { spread: Spread::Normal, mean: 10.0, deviation: 0.0 });
+    config.wear.endurance = Some(Endurance { spread: Spread::Normal, mean: 10.0, deviation: 0.0, slc_factor: 1.0 });
     let mut w = World::new(&config);
     let (erases, kind) = wear_out(&mut w);
     // Ten erases; the eleventh fails.
