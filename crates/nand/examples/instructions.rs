@@ -15,7 +15,8 @@ use std::hint::black_box;
 
 use media::{BlockAddr, Class, Geometry, OpId, PageAddr, PlaneMask, ProgramOp, ReadOp};
 use nand::{
-    Cell, Config, Ecc, Event, Faults, Nand, Order, PayloadKind, Power, Scheduling, Store, Timing, UnitWrite, Variation, Wear,
+    Cell, Config, Ecc, Event, Faults, Nand, Order, PayloadKind, Power, Scheduling, Store, Timing, UnitWrite, Variation,
+    Wear,
 };
 use sim::{EventQueue, Lane, Rng, Schedule, Streams, Time};
 

@@ -66,6 +66,17 @@ pub enum Policy {
     ReadsFirst,
 }
 
+/// When a page that was read is not sensed again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Reuse {
+    /// Always sensed.
+    Never,
+    /// For reads that come while their die is at work: once it is idle, nobody knows any more what its registers hold.
+    Queued,
+    /// As long as nothing else has used the register.
+    Held,
+}
+
 /// How operations share dies and channels.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Scheduling {
@@ -84,8 +95,8 @@ pub struct Scheduling {
     /// Reads of single planes of a die overlap (independent plane reads): each plane reads a page of its own while the
     /// die does neither program nor erase.
     pub independent_reads: bool,
-    /// A read of the page that the register still holds does not sense it again: only its data move.
-    pub reuse_page: bool,
+    /// When a read of the page that the register holds only moves its data.
+    pub reuse_page: Reuse,
     /// A read of the host or of the map interrupts a program under way.
     pub program_suspend: bool,
     /// A read of the host or of the map interrupts an erase under way.
@@ -110,7 +121,7 @@ impl Default for Scheduling {
             cache_read: false,
             cache_program: false,
             independent_reads: false,
-            reuse_page: false,
+            reuse_page: Reuse::Never,
             program_suspend: false,
             erase_suspend: false,
             suspend_latency: Time::from_us(20),

@@ -106,6 +106,9 @@ impl Nand {
         let d = &mut self.dies[die];
         d.load += 1;
         d.queues[queue].push_back(&mut self.ops, id);
+        if d.load == 1 && self.tables.forgets {
+            self.forget_pages(die);
+        }
         self.advance_planes(now, die, s);
         if queue != REST {
             self.consider_suspension(now, die, s);
@@ -174,7 +177,13 @@ impl Nand {
         if id == NONE || id == d.queues[REST].head {
             return match (d.suspended != NONE, id) {
                 // What is suspended comes before the rest.
-                (true, _) => if idle { Turn::Resume } else { Turn::Nothing },
+                (true, _) => {
+                    if idle {
+                        Turn::Resume
+                    } else {
+                        Turn::Nothing
+                    }
+                }
                 (false, NONE) => Turn::Nothing,
                 (false, id) => self.turn_in(die, id, true),
             };

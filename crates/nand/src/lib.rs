@@ -26,7 +26,7 @@ mod variation;
 
 pub use channel::ChannelStats;
 pub use config::{
-    Cell, Config, Ecc, Endurance, Errors, Faults, Policy, Power, Scheduling, Spread, Timing, Variation, Wear,
+    Cell, Config, Ecc, Endurance, Errors, Faults, Policy, Power, Reuse, Scheduling, Spread, Timing, Variation, Wear,
 };
 pub use die::DieStats;
 pub use ecc::EccStats;

@@ -12,7 +12,7 @@ use sim::{Dense, Energy, Schedule, Streams, Time};
 
 use crate::channel::Channel;
 use crate::config::Config;
-use crate::die::Die;
+use crate::die::{Die, NOWHERE};
 use crate::ecc::Engines;
 use crate::hazards::{Hazards, mark_factory_bad};
 use crate::independent::Independent;
@@ -252,6 +252,9 @@ impl Nand {
         }
         let d = &mut self.dies[die];
         d.load += 1;
+        if d.load == 1 && self.tables.forgets {
+            d.sensed = NOWHERE;
+        }
         if d.load == 1 && self.channels[d.channel as usize].is_free(now) {
             return match kind {
                 Kind::Read => self.start_read(now, die, id.0, s),

@@ -3,7 +3,7 @@
 use media::PageAddr;
 use sim::Time;
 
-use crate::config::{Config, Policy};
+use crate::config::{Config, Policy, Reuse};
 use crate::op::{HOST, MAP, Op, REST};
 use crate::variation::Factors;
 
@@ -38,6 +38,8 @@ pub(crate) struct Tables {
     pub independent: bool,
     /// A page in the register is not sensed again.
     pub reuse_page: bool,
+    /// But not once its die was idle.
+    pub forgets: bool,
     /// Programs or erases may be suspended.
     pub suspends: bool,
     /// The queue of a read, by `media::Class`.
@@ -80,7 +82,8 @@ impl Tables {
             cache_program: s.cache_program,
             overlaps: s.cache_read || s.cache_program || s.independent_reads,
             independent: s.independent_reads,
-            reuse_page: s.reuse_page,
+            reuse_page: s.reuse_page != Reuse::Never,
+            forgets: s.reuse_page == Reuse::Queued,
             suspends: reads_first && (s.program_suspend || s.erase_suspend),
             read_queues: if reads_first { [HOST as u8, MAP as u8, REST as u8] } else { [REST as u8; 3] },
             codeword: config.ecc.codeword_bytes.max(1),

@@ -3,7 +3,7 @@
 mod support;
 
 use media::{Class, OpId, PageAddr, PlaneMask, ReadOp};
-use nand::{Config, Kind, LogEntry, Policy, Step};
+use nand::{Config, Kind, LogEntry, Policy, Reuse, Step};
 use proptest::prelude::*;
 use sim::{Rng, Streams, Time};
 use support::{Asked, World, config, page};
@@ -91,7 +91,8 @@ enum Wish {
 fn traffic() -> impl Strategy<Value = Traffic> {
     let class = prop_oneof![4 => Just(Class::Host), 1 => Just(Class::Map), 1 => Just(Class::Collection)];
     let planes = prop_oneof![3 => Just(1u16), 3 => Just(2), 1 => Just(3)];
-    let read = (planes, 0u32..5000, class).prop_map(|(planes, bytes, class)| Wish::Read(planes, bytes.min(4096), class));
+    let read =
+        (planes, 0u32..5000, class).prop_map(|(planes, bytes, class)| Wish::Read(planes, bytes.min(4096), class));
     let wish = prop_oneof![6 => read, 2 => Just(Wish::Program), 1 => Just(Wish::Erase)];
     let gap = prop_oneof![2 => Just(0u64), 3 => 1u64..30_000, 2 => 30_000u64..400_000];
     prop::collection::vec((gap, 0u16..2, 0u32..3, 0u32..6, wish), 1..120)
@@ -104,7 +105,8 @@ prop_compose! {
         let [fifo, cache_read, cache_program, suspend, decode, quick, reuse_page, commands_first] = flags;
         let s = &mut c.scheduling;
         s.policy = if fifo { Policy::Fifo } else { Policy::ReadsFirst };
-        (s.cache_read, s.cache_program, s.reuse_page) = (cache_read, cache_program, reuse_page);
+        (s.cache_read, s.cache_program) = (cache_read, cache_program);
+        s.reuse_page = if reuse_page { Reuse::Queued } else { Reuse::Held };
         (s.program_suspend, s.erase_suspend, s.commands_first) = (suspend, suspend, commands_first);
         s.overtakes_max = overtakes_max;
         if decode {

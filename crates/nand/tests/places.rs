@@ -3,7 +3,7 @@
 mod support;
 
 use media::Class;
-use nand::{Config, Nand, Variation};
+use nand::{Config, Nand, Reuse, Variation};
 use sim::{Streams, Time};
 use support::{World, config, page};
 
@@ -106,7 +106,9 @@ fn every_block_begins_with_the_declared_cycles() {
 
 #[test]
 fn a_read_moves_whole_codewords() {
-    for (codeword, bytes, moved) in [(1024, 1, 1024), (1024, 1024, 1024), (2048, 3000, 4096), (768, 1000, 1536), (8192, 512, 4096)] {
+    for (codeword, bytes, moved) in
+        [(1024, 1, 1024), (1024, 1024, 1024), (2048, 3000, 4096), (768, 1000, 1536), (8192, 512, 4096)]
+    {
         let mut config = config();
         config.ecc.codeword_bytes = codeword;
         let mut w = World::new(&config);
@@ -120,7 +122,7 @@ fn a_read_moves_whole_codewords() {
 mod register {
     use super::*;
 
-    fn reusing(reuse: bool) -> Config {
+    fn reusing(reuse: Reuse) -> Config {
         let mut config = config();
         config.scheduling.reuse_page = reuse;
         config.scheduling.cache_read = true;
@@ -129,7 +131,8 @@ mod register {
 
     #[test]
     fn queued_reads_of_a_page_are_sensed_once() {
-        for (reuse, end) in [(false, us(51) * 4), (true, us(51) + us(1) * 3)] {
+        let once = us(51) + us(1) * 3;
+        for (reuse, end) in [(Reuse::Never, us(51) * 4), (Reuse::Queued, once), (Reuse::Held, once)] {
             let mut w = World::new(&reusing(reuse));
             for id in 0..4 {
                 w.read(ZERO, id, page(0, 1, 0, 2), 0, Class::Host);
@@ -139,8 +142,19 @@ mod register {
     }
 
     #[test]
+    fn a_controller_forgets_what_an_idle_die_holds() {
+        for (reuse, end) in [(Reuse::Queued, us(151)), (Reuse::Held, us(101))] {
+            let mut w = World::new(&reusing(reuse));
+            w.read(ZERO, 0, page(0, 1, 0, 2), 0, Class::Host);
+            w.run_until(us(100));
+            w.read(us(100), 1, page(0, 1, 0, 2), 0, Class::Host);
+            assert_eq!(w.run(), end);
+        }
+    }
+
+    #[test]
     fn a_page_is_sensed_again_after_another_use_of_the_register() {
-        let mut w = World::new(&reusing(true));
+        let mut w = World::new(&reusing(Reuse::Held));
         w.read(ZERO, 0, page(0, 1, 0, 2), 0, Class::Host);
         w.run_until(us(100));
         w.read(us(100), 1, page(0, 1, 0, 2), 0, Class::Host);
@@ -156,7 +170,7 @@ mod register {
 
     #[test]
     fn a_retry_senses_the_page_again() {
-        let mut config = reusing(true);
+        let mut config = reusing(Reuse::Held);
         config.faults.read = 1.0;
         config.ecc.retries_max = 2;
         let mut w = World::new(&config);

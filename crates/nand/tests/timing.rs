@@ -30,9 +30,9 @@ fn one_read_is_command_array_transfer_and_two_events() {
 #[test]
 fn fewer_bytes_leave_sooner() {
     let mut w = World::new(&config());
-    w.read(ZERO, 0, page(0, 1, 0, 0), 512, Class::Host);
+    w.read(ZERO, 0, page(0, 1, 0, 0), 1024, Class::Host);
     w.run();
-    assert_eq!(w.end(0), us(51) + ns(5_120));
+    assert_eq!(w.end(0), us(51) + ns(10_240));
 }
 
 #[test]

@@ -165,6 +165,8 @@ section! {
         table power: ControllerPower;
         /// What the firmware costs.
         table firmware: Firmware;
+        /// Paths of long requests.
+        table staging: Staging;
         /// Memory for data that was read.
         table read_cache: ReadCache;
         /// Memory for data on its way to flash.
@@ -341,6 +343,57 @@ section! {
         "device.firmware.complete" complete: Time = TIME,
             assumed("0s", "hardware does it"),
             "Core time to complete a command.";
+        "device.firmware.jump" jump: Time = TIME,
+            assumed("0s", "what drives are measured to do, where it is measured"),
+            "Core time behind a write that continues none of the last 16 runs of writes; that write itself does not wait for it.",
+            when "link.type" is "pcie" | "sata" | "ufs" | "ddr";
+
+        /// Waits that occupy no core.
+        table wait: Wait;
+    }
+}
+
+section! {
+    /// Waits of the firmware that occupy no core, between a command's decoding and its start.
+    Wait {
+        "device.firmware.wait.read" read: Time = TIME,
+            assumed("0s", "what drives are measured to do, where it is measured"),
+            "Of a read.",
+            when "link.type" is "pcie" | "sata" | "ufs" | "ddr";
+        "device.firmware.wait.write" write: Time = TIME,
+            assumed("0s", "what drives are measured to do, where it is measured"),
+            "Of a write.",
+            when "link.type" is "pcie" | "sata" | "ufs" | "ddr";
+        "device.firmware.wait.trim" trim: Time = TIME,
+            assumed("0s", "what drives are measured to do, where it is measured"),
+            "Of a trim.",
+            when "link.type" is "pcie" | "sata" | "ufs" | "ddr";
+        "device.firmware.wait.flush" flush: Time = TIME,
+            assumed("0s", "what drives are measured to do, where it is measured"),
+            "Of a flush.",
+            when "link.type" is "pcie" | "sata" | "ufs" | "ddr";
+        "device.firmware.wait.split" split: Time = TIME,
+            assumed("0s", "what drives are measured to do, where it is measured"),
+            "In addition, of a read or write that touches more than one ftl.unit.",
+            when "link.type" is "pcie" | "sata" | "ufs" | "ddr";
+        "device.firmware.wait.unit" unit: Time = TIME,
+            assumed("0s", "what drives are measured to do, where it is measured"),
+            "In addition, of each ftl.unit beyond the first that a read or write touches.",
+            when "link.type" is "pcie" | "sata" | "ufs" | "ddr";
+    }
+}
+
+section! {
+    /// Paths that the data of requests of more than one ftl.unit pass.
+    Staging {
+        "device.staging.read" read: Option<u64> = RATE.or("unlimited"),
+            assumed("unlimited", "what drives are measured to do, where it is measured"),
+            "Bytes a second of that of reads.",
+            when "link.type" is "pcie" | "sata" | "ufs" | "ddr";
+        "device.staging.write" write: Option<u64> = RATE.or("unlimited"),
+            assumed("unlimited", "what drives are measured to do, where it is measured"),
+            "Bytes a second of that of writes.",
+            when "link.type" is "pcie" | "sata" | "ufs" | "ddr";
     }
 }
 

@@ -52,7 +52,8 @@ prop_compose! {
         s.policy = if fifo { Policy::Fifo } else { Policy::ReadsFirst };
         (s.cache_read, s.cache_program) = (cache_read, cache_program);
         (s.program_suspend, s.erase_suspend) = (program_suspend, erase_suspend);
-        (s.commands_first, s.reuse_page) = (commands_first, reuse_page);
+        s.commands_first = commands_first;
+        s.reuse_page = if reuse_page { nand::Reuse::Held } else { nand::Reuse::Never };
         (s.overtakes_max, s.suspensions_max) = (overtakes_max, suspensions_max);
         (s.suspend_latency, s.resume_overhead) = (Time::from_ns(5_100), Time::from_ns(7_300));
         c.ecc.decode = Time::from_ns(decode);

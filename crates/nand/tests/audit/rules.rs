@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, HashMap};
 
 use media::{Class, PlaneMask};
-use nand::{Config, Done, Kind, LogEntry, Policy, Step};
+use nand::{Config, Done, Kind, LogEntry, Policy, Reuse, Step};
 use sim::Time;
 
 use crate::support::Asked;
@@ -156,7 +156,14 @@ fn passes(config: &Config, submissions: &Submissions, log: &[LogEntry], done: &[
             if dropped {
                 assert!(s.cache_program && s.program_suspend, "data of {asked:?} are dropped");
                 let start = (start.from, start.to);
-                passes.push(Pass { submission: index, first, start, arrays: vec![(start.1, start.1)], out: None, dropped });
+                passes.push(Pass {
+                    submission: index,
+                    first,
+                    start,
+                    arrays: vec![(start.1, start.1)],
+                    out: None,
+                    dropped,
+                });
                 (rest, first, last) = (more, false, start.1);
                 continue;
             }
@@ -167,7 +174,7 @@ fn passes(config: &Config, submissions: &Submissions, log: &[LogEntry], done: &[
                 Asked::Read(op) => {
                     let time = t.read[op.page.page as usize % config.cell.bits() as usize];
                     // Whether the register has the page is for the die's passes in order to say.
-                    let reused = s.reuse_page && first && arrays == [(start.to, start.to)];
+                    let reused = s.reuse_page == Reuse::Held && first && arrays == [(start.to, start.to)];
                     assert!(reused || arrays == [(start.to, start.to + time)], "array of {asked:?}: {arrays:?}");
                     let (out, more) = rest.split_first().expect("data leave");
                     rest = more;
@@ -284,14 +291,15 @@ fn reuse(config: &Config, submissions: &Submissions, passes: &[&Pass]) {
         _ => None,
     };
     let mut held = None;
-    let resumes = |from: Time, to: Time| {
-        passes.iter().any(|p| p.arrays[1..].iter().any(|a| from <= a.0 && a.0 <= to))
-    };
+    let resumes = |from: Time, to: Time| passes.iter().any(|p| p.arrays[1..].iter().any(|a| from <= a.0 && a.0 <= to));
     let mut last = Time::ZERO;
     for pass in passes {
         let wanted = page(pass);
         if wanted.is_some() {
-            let has = config.scheduling.reuse_page && pass.first && held == wanted && !resumes(last, pass.begin());
+            let has = config.scheduling.reuse_page == Reuse::Held
+                && pass.first
+                && held == wanted
+                && !resumes(last, pass.begin());
             assert_eq!(pass.arrays[0].0 == pass.arrays[0].1, has, "{pass:?} with {held:?} in the register");
         }
         (held, last) = (wanted, pass.begin());

@@ -5,7 +5,8 @@ use std::collections::HashMap;
 
 use media::{BlockAddr, Class, EraseOp, Geometry, OpId, PageAddr, PlaneMask, ProgramOp, ReadOp, Status};
 use nand::{
-    Cell, Config, Done, Ecc, Event, Faults, Kind, Nand, Order, PayloadKind, Power, Scheduling, Timing, UnitWrite, Variation, Wear,
+    Cell, Config, Done, Ecc, Event, Faults, Kind, Nand, Order, PayloadKind, Power, Scheduling, Timing, UnitWrite,
+    Variation, Wear,
 };
 use sim::{EventQueue, Lane, Schedule, Streams, Time, Track};
 
