@@ -117,34 +117,34 @@ fn presets_have_the_capacity_they_are_sold_with() {
 fn content_hashes_are_pinned() {
     let list: String = presets().iter().map(|(name, _)| format!("{name:22}{}\n", load(name).content_hash())).collect();
     assert_snapshot!(list, @r"
-    nvme-client-tlc       f4ae650a85778968cedf877861ce37fee1d9eac26df2251b59d00d23d4a8c8cb
-    nvme-enterprise-tlc   4ebcb6078e5760828a7502f1a76ff80e4c1333d595375e884e1118aa6f958c82
-    sata-mlc              e614e916f00627113a11af5a580965661a97d3280a685dd5403523213d3a9fb7
-    mqsim-ideal-map       f39b3512103bc91062dc5f558b00a9639c5e08963e23661cb1907382746bb55c
-    mqsim-default         8602d53a130649a787e31e45cc4ae882451634b6b2bd857cfe811993d5d07440
-    ufs2                  5cefda1efc0c91fbc5cf1868e34c011bff8d64729c5b0296331aef4c85d1c28f
-    ufs2-galaxy-s6        ff028383490b07b83323acb714f099bb5f67d19903510b1273d7812d0afba41e
-    sata-ssd-southbridge  c07d2f45a60a0cdfafde3e9c9a8673c9779c48b66e34f4b3216a894703013095
-    ddrssd                ce246c4099339bc5026b7ee02634f9fab3c566a868fd4f6f910c98dda08ba8ac
-    drambus               c85dfc01e6e35a4eceac96eb32e381058d3451469340e78889db95b29ad77005
-    hmb-a                 81a6d4bd02e5ac0d52b071d6758c8841d67c6681ba98daf6f1457c7f3b119e87
-    hmb-b                 5c54732708047f6d959b2998f835760afe2931ae6a5120bdf7de41a6f66932de
-    hmb-c                 155843ea899d5523b19f29e331d9a3948f7b284b74d3ff39d2e66ca8b6617982
-    hmb-d                 0ad982a24e5d11cab08af4042885431065ebbcf369d74c30276c317b567f6587
-    hmb-e                 c8f52993352bb95a8dc8918fad7f3405348e26f1c4ab93f4e70a8d0aa1b4ff68
-    hmb-f                 c29da7f2e9d772637cbc41d97ee5d5413ea5f01b2ad821b4a6360003da9c4f2e
-    onenand-xip           1065a90ae0a3765b7f63af656321d462b3fdd2b523e67adbd847fd2be69e7121
-    dram-only             c20c84e0b4e332691991d24d21f02401267edfc9984d39b48baba3f4cf1b25a0
-    dram-ssd              2f451bc2e21ee69d6ba27a71425dfe8d0265a00bfe52e1664aa0bccc646e0def
-    nvmm                  a5eab850637d3e88346c6d73ead7e5ae265ee34c5d50ac727ecec5b12b8ae780
-    nvmm-slc              672dd8503ddd08fd239203764d7c8ed073cb8549a1a23c3795559515d6dd6fd7
-    nvmm-slc2             d66354fc83d75c74bc1b4edba1842257ebef7ddf0d3c314bf95119c8f973325a
-    nvmm-slc4             2b1bfa5ea4f76641d436007f19a6f4bcc2f7baf921d2c512f9a775a8816db912
-    nvmm-slc8             52f80d92712a38e45fc7bf8d2f53ae5840befc771b72ce0d2088ce9b23e02e2a
-    nvmm-pcm              6053fb506b58d12b2ea6200f103225d952139ebeab9aa9f493929dece855bc8a
-    nvmm-pcm-optimistic   db19e869b6daf5edfb6fbe446af48695e5845789462e6d66956bf72034b8e7db
-    cxl-ssd               34165c6587a65f55c67eed07ad7b2dfd57b5920f5f9a14e68b131dc26cc9fbfa
-    hbf                   27beb64a572b05e08d0b7eb9467a3ea152b0314c55f516cf0c6a85c903b2df3f
+    nvme-client-tlc       887177567ac922107e11a14cc44f79b800194f530a2076cd54b4c7b953181723
+    nvme-enterprise-tlc   3630a33e44b64f69d0f31a97b2df927a3badfe6ef18f37fc64ad857e2bfc8444
+    sata-mlc              d11092d9aa3e12c5a18e0d49485d9cd14c12478a7bc2b9dba4cfdd4a1b4634a7
+    mqsim-ideal-map       76a5bea7e3cdd35ef66bc00c47b41d3e7a2a8c2f17b334ef418d3322889dddd5
+    mqsim-default         bcb7974d79837a1a7f3c489f0d53d4c3f2afdb83afc349a907f01b01294461e8
+    ufs2                  64f21b0f39c185bc70caf3e5eb2394ff69c9dafdbc2d0d29aec32e17a810200e
+    ufs2-galaxy-s6        c91bc24f4e7626a5ab7f0452d46008af09597c994163622790d87dece6d81cee
+    sata-ssd-southbridge  a49aef88dac17378dee69ec1e938faac810b178eb8c6cfaedb8e53f125c5d043
+    ddrssd                4fd15eaa4824ddcab2ad1b3e63b60e546c3b46e8318c79d8ae124152ea77853b
+    drambus               9187b321defa28c2ccff0642cd7431b789f1a2f809c3b2d9a6d9beaf9ab7eca9
+    hmb-a                 898fa6a41dd19571be3c5c4a0e3f8ef2b5fa411730e08fa94f89b607ec200202
+    hmb-b                 dabe769420a1834ad78c942f569cf95a4029fa2ef46e7d456ee86d49c8820da0
+    hmb-c                 73d919e5a6a03f4e1f0770baf33ef0db13b0ab13816b6d2330243987d0f38498
+    hmb-d                 8a7d76cb9aa2693c2114ff45fdc3f3d047f42e6e03f097266ee17637975fa175
+    hmb-e                 134c1a4c0d3cadb3d893626fa6319631e665d07acf5a5982b65344489d19255d
+    hmb-f                 4cff4737ef54ca4b2386916290e5bf50f5b4e3094a6dbd96a7da8313a4a8fc67
+    onenand-xip           b9f3de407e635eb89c6a5b4e0f60b5cc0a1c8d1b7f095c2982c2443615b9253a
+    dram-only             bedc5534aaa6b8ceea33072de1a1e53d548f0e55112389598877fe6ef35c5727
+    dram-ssd              777569b94f16bed03e9b8f3a4119936ee211bd3fada67cf4551e4d8f5eb00ec0
+    nvmm                  a293cec1ce9618ebee9bda3dadce3d77c2e6d63865425d65bd37f879866fa46d
+    nvmm-slc              ea84169ee4246a0999e23f1f8881245e64bfa8d49a602ab2030fd12c8afa517c
+    nvmm-slc2             c356d748fa7be0feb6a337983151c341e0511fc8e385c2a4c5e0396606429c4a
+    nvmm-slc4             571fc25ddf75f84434f6b9f81a68cd81d8774817406127e84c04f9152f765711
+    nvmm-slc8             ca54a7e33ea2b28cc7ade172635f27953276c37d8ecca8a8ffc4965814fe0428
+    nvmm-pcm              3d6d123d082a6014f687c3a1d191709c8e012ace5517359df96f7264a370ea1d
+    nvmm-pcm-optimistic   56ba8eb54c0928c54b2a50d735bcf82b03b820223caafdf9b7bddd7d2a7ce4c3
+    cxl-ssd               b88360dfd9989025b60260c596cbdb84f98a8fa563eea51e455f0486f66d4529
+    hbf                   9715ca51cb8dcbec242066aa8632de17cd1bb471b79dcaebd9f5d9760cc2b532
     ");
 }
 
