@@ -13,6 +13,7 @@ fn the_presets_are_listed_with_their_titles() {
     assert_snapshot!(list, @r"
     nvme-client-tlc       PCIe 4.0 x4 client TLC drive with DRAM, 1 TB, 8 channels
     nvme-enterprise-tlc   PCIe 4.0 x4 enterprise TLC drive, 3.84 TB, 16 channels, 28 % over-provisioning, power-loss protected
+    samsung-980-pro-1tb   Samsung 980 PRO 1 TB on PCIe 3.0 x4 with io_uring; random reads fitted to measurements, writes not
     sata-mlc              SATA 6 Gb/s MLC drive, 256 GB, 8 channels (2011)
     mqsim-ideal-map       MQSim's default drive: 512 GiB raw, 8 channels, whole map in DRAM
     mqsim-default         MQSim's default drive: 512 GiB raw, 8 channels, 2 MiB mapping cache
@@ -119,6 +120,7 @@ fn content_hashes_are_pinned() {
     assert_snapshot!(list, @r"
     nvme-client-tlc       887177567ac922107e11a14cc44f79b800194f530a2076cd54b4c7b953181723
     nvme-enterprise-tlc   3630a33e44b64f69d0f31a97b2df927a3badfe6ef18f37fc64ad857e2bfc8444
+    samsung-980-pro-1tb   9b9ea7251d6179f52fae3551925890d86fa5acc76df1b404f2345cabecba9a05
     sata-mlc              d11092d9aa3e12c5a18e0d49485d9cd14c12478a7bc2b9dba4cfdd4a1b4634a7
     mqsim-ideal-map       76a5bea7e3cdd35ef66bc00c47b41d3e7a2a8c2f17b334ef418d3322889dddd5
     mqsim-default         bcb7974d79837a1a7f3c489f0d53d4c3f2afdb83afc349a907f01b01294461e8

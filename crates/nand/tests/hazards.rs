@@ -76,6 +76,27 @@ fn a_block_endures_the_cycles_it_is_given_and_no_more() {
 }
 
 #[test]
+fn a_block_of_one_bit_a_cell_endures_more() {
+    let mut config = config();
+    config.geometry.blocks = 120;
+    config.cell = nand::Cell::Tlc;
+    config.wear.endurance = Some(Endurance { spread: Spread::Normal, mean: 10.0, deviation: 0.0, slc_factor: 10.0 });
+    for (slc, erases, expected) in [
+        (false, 10, Status::Ok),
+        (false, 11, Status::Failed),
+        (true, 11, Status::Ok),
+        (true, 100, Status::Ok),
+        (true, 101, Status::Failed),
+    ] {
+        let mut w = World::new(&config);
+        w.nand.store_mut().set_erases(0, 0, 1, erases);
+        w.program(Time::ZERO, 0, page(0, 1, 1, 0), slc);
+        w.run();
+        assert_eq!(w.done[0].1.status, expected, "{erases} cycles, one bit a cell: {slc}");
+    }
+}
+
+#[test]
 fn reads_of_a_block_are_counted_until_its_erase() {
     let mut config = config();
     config.errors = Some(Errors::TLC);
