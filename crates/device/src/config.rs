@@ -31,7 +31,7 @@ pub struct Config {
     pub hmb: crate::hmb::Identify,
     /// What the controller's processors do for a command.
     pub firmware: Firmware,
-    /// NVMe, SATA, UFS: what a command costs beside that.
+    /// NVMe, SATA, UFS: command costs besides processor time.
     pub handling: crate::handling::Handling,
     /// Bytes a second of the controller's DRAM, through which a command's data passes (written and read: twice its
     /// bytes); `None` where buffers are SRAM or fast enough not to matter.

@@ -148,7 +148,7 @@ impl Engine {
         work.to
     }
 
-    /// As [`decodes`](Self::decodes), where handling costs more.
+    /// Like [`decodes`](Self::decodes), with the configured handling costs.
     #[inline(never)]
     fn handles(&mut self, at: Time, request: Request, s: &mut impl Schedule<Event>) -> Time {
         let Some(handler) = &mut self.handler else { return at };
@@ -158,7 +158,7 @@ impl Engine {
         work.to - behind + handler.wait(&request)
     }
 
-    /// True if reads may end in another order than their data come.
+    /// True if reads may end in a different order than their data arrive.
     pub fn reorders(&self) -> bool {
         self.handler.as_ref().is_some_and(|handler| handler.delays_reads())
     }
@@ -204,7 +204,7 @@ impl Engine {
         if self.dram.is_none() { staged } else { staged.max(self.pass(now, op, bytes, s)) }
     }
 
-    /// Data passes the path of long requests, if there is one.
+    /// Sends data through the staging path, if there is one.
     #[inline(never)]
     fn pass_staging(&mut self, now: Time, tag: u16, bytes: u64, s: &mut impl Schedule<Event>) -> Time {
         let request = self.commands[tag as usize].request;

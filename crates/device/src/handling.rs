@@ -1,25 +1,25 @@
-//! What handling a command costs beside the work of a processor: waits that occupy nobody, paths that requests of more
-//! than one mapping unit pass, and work behind a write that does not continue an earlier one.
+//! Command costs besides processor time: waits that occupy no processor, staging paths for requests of more than one
+//! mapping unit, and work behind a write that does not continue an earlier one.
 //!
-//! All of it is off unless configured: these are descriptions of what drives are measured to do, not of how they do it.
+//! Everything is off unless configured. These costs describe measured behavior, not its cause inside a drive.
 
 use media::{Op, Request};
 use sim::Time;
 
 use crate::pool::{Pool, Taken};
 
-/// Costs beside processor time; the default is none.
+/// Command costs besides processor time; all off by default.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Handling {
-    /// Bytes of a mapping unit; one counts each that a request touches.
+    /// Bytes of a mapping unit; a request counts every unit that it touches.
     pub unit: u64,
     /// Waits that occupy no processor, between a command's decoding and its start.
     pub waits: Waits,
-    /// Bytes a second of the path that the data of reads of more than one unit pass; `None` is no limit.
+    /// Bytes per second of the staging path for reads of more than one unit; `None` is no limit.
     pub staging_read: Option<u64>,
-    /// The same for writes.
+    /// Bytes per second of the staging path for writes of more than one unit; `None` is no limit.
     pub staging_write: Option<u64>,
-    /// Processor time behind the decoding of a write that continues none of the last [`STREAMS`] runs of writes. That
+    /// Processor time after the decoding of a write that continues none of the last [`STREAMS`] sequential streams. The
     /// write itself does not wait for it.
     pub jump: Time,
 }
@@ -41,22 +41,22 @@ pub struct Waits {
     pub unit: Time,
 }
 
-/// Runs of writes that are followed at a time.
+/// Sequential write streams tracked at a time.
 pub const STREAMS: usize = 16;
 
-/// The state of what [`Handling`] describes.
+/// State behind [`Handling`].
 #[derive(Clone, Debug)]
 pub(crate) struct Handler {
     config: Handling,
     /// Paths for data of reads and of writes.
     staging: [Option<(Pool, u64)>; 2],
-    /// Where runs of writes end; the next place to be given to a new one.
+    /// End offset of each stream; the entry that the next new stream replaces.
     ends: [u64; STREAMS],
     next: usize,
 }
 
 impl Handler {
-    /// `None` if there is nothing to handle.
+    /// Returns `None` if every cost is off.
     pub(crate) fn new(config: &Handling) -> Option<Handler> {
         if *config == (Handling { unit: config.unit, ..Handling::default() }) {
             return None;
@@ -71,13 +71,13 @@ impl Handler {
         })
     }
 
-    /// Mapping units of a read or write.
+    /// Mapping units that a read or write touches.
     fn units(&self, request: &Request) -> u64 {
         let unit = self.config.unit;
         request.end().div_ceil(unit) - request.offset / unit
     }
 
-    /// How long the command waits once it is decoded.
+    /// Wait of the command after its decoding.
     pub(crate) fn wait(&self, request: &Request) -> Time {
         let waits = &self.config.waits;
         let kind = match request.op {
@@ -92,7 +92,7 @@ impl Handler {
         }
     }
 
-    /// Processor time behind the decoding of the command.
+    /// Processor time after the decoding of the command.
     pub(crate) fn behind(&mut self, request: &Request) -> Time {
         if request.op != Op::Write || self.config.jump == Time::ZERO {
             return Time::ZERO;
@@ -106,7 +106,7 @@ impl Handler {
         self.config.jump
     }
 
-    /// `bytes` of the data of `request` pass their path from now on, if there is one: its track and when.
+    /// Sends `bytes` of the request's data through its staging path, if it has one. Returns the path's track and the time taken.
     pub(crate) fn stage(&mut self, now: Time, request: &Request, bytes: u64) -> Option<(u32, Taken)> {
         let track = usize::from(request.op == Op::Write);
         if self.units(request) <= 1 {
@@ -116,12 +116,12 @@ impl Handler {
         Some((track as u32, port.take(now, Time::of_transfer(bytes, *rate))))
     }
 
-    /// The end of a read may be later than its data could leave.
+    /// True if a read may end later than its data could leave.
     pub(crate) fn delays_reads(&self) -> bool {
         self.staging[0].is_some()
     }
 
-    /// Names of both paths, and their busy times until `now`.
+    /// Names and busy times of both paths until `now`.
     pub(crate) fn busy(&self, now: Time) -> [(&'static str, Time); 2] {
         let of = |path: &Option<(Pool, u64)>| path.as_ref().and_then(|(port, _)| port.busy(now).next());
         let [read, write] = &self.staging;

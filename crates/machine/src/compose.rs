@@ -208,7 +208,7 @@ fn front(system: &System) -> FrontConfig {
     }
 }
 
-/// What commands cost beside a core's time.
+/// Command costs besides processor time.
 fn handling(system: &System) -> ::device::Handling {
     let (firmware, staging) = (&system.device.firmware, &system.device.staging);
     let w = &firmware.wait;

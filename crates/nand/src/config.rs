@@ -66,14 +66,14 @@ pub enum Policy {
     ReadsFirst,
 }
 
-/// When a page that was read is not sensed again.
+/// Whether a read of the page in a plane's register skips sensing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Reuse {
     /// Always sensed.
     Never,
-    /// For reads that come while their die is at work: once it is idle, nobody knows any more what its registers hold.
+    /// Skipped for reads that arrive while their die is busy; an idle die counts as having lost its registers.
     Queued,
-    /// As long as nothing else has used the register.
+    /// Skipped until another operation uses the register.
     Held,
 }
 
@@ -92,10 +92,10 @@ pub struct Scheduling {
     pub cache_read: bool,
     /// The next page's data arrive in the cache register while the array programs (ONFI Program Cache).
     pub cache_program: bool,
-    /// Reads of single planes of a die overlap (independent plane reads): each plane reads a page of its own while the
-    /// die does neither program nor erase.
+    /// Single-plane reads on different planes of a die overlap (independent plane reads), while the die neither programs
+    /// nor erases.
     pub independent_reads: bool,
-    /// When a read of the page that the register holds only moves its data.
+    /// Whether a read of the page in a plane's register skips sensing.
     pub reuse_page: Reuse,
     /// A read of the host or of the map interrupts a program under way.
     pub program_suspend: bool,
@@ -149,7 +149,7 @@ pub struct Endurance {
     pub mean: f64,
     /// Standard deviation, in cycles.
     pub deviation: f64,
-    /// Cycles that a block used in SLC mode endures for each of these.
+    /// Endurance of a block in SLC mode, as a multiple.
     pub slc_factor: f64,
 }
 
@@ -230,7 +230,7 @@ pub struct Ecc {
     pub retries_max: u8,
     /// Factor on the raw bit error rate at each step: a shifted read voltage finds fewer errors.
     pub retry_factor: f64,
-    /// Part of the raw bit error rate that no step removes: errors of cells whose states overlap.
+    /// Fraction of the raw bit error rate that no step removes: errors of cells whose states overlap.
     pub retry_floor: f64,
 }
 
@@ -263,18 +263,17 @@ pub struct Faults {
     pub erase: f64,
 }
 
-/// How places of the flash differ from the nominal values. Zero is no difference; a part of 0.1 means from 10 % less to
-/// 10 % more. What a place has never changes: it follows from its address and the seed.
+/// Variation between locations of the flash, as fractions of the nominal values: 0.1 means from 10 % below to 10 % above,
+/// 0 no variation. The value of a location follows from its address and the seed, and never changes.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Variation {
-    /// Array times of dies, each drawn uniformly.
+    /// Array times by die, drawn uniformly.
     pub dies: f64,
-    /// Array times of blocks, each drawn uniformly.
+    /// Array times by block, drawn uniformly.
     pub blocks: f64,
-    /// Array times along a block: the first word line is so much faster, the last so much slower, those between in a
-    /// straight line.
+    /// Array times along a block: linear from the first word line (fastest) to the last (slowest).
     pub word_lines: f64,
-    /// The dies' shares of blocks that are bad as delivered, each drawn uniformly.
+    /// Share of factory bad blocks by die, drawn uniformly.
     pub bad_blocks: f64,
 }
 
@@ -320,9 +319,9 @@ pub struct Config {
     pub ecc: Ecc,
     /// Age of what the flash holds when the run begins, in seconds, for its retention errors.
     pub age_s: u32,
-    /// Program-erase cycles that every block has behind it when the flash is made.
+    /// Program-erase cycles of every block when the flash is created.
     pub cycles: u32,
-    /// How dies, blocks and word lines differ.
+    /// Variation between dies, blocks and word lines.
     pub variation: Variation,
     /// Injected faults.
     pub faults: Faults,

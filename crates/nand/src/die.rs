@@ -17,7 +17,7 @@ pub(crate) enum Phase {
     Holding,
 }
 
-/// In place of a page: none. No operation is on no plane.
+/// No page: no operation has an empty plane mask.
 pub(crate) const NOWHERE: u64 = 0;
 
 /// One die. Each of its planes has a data register, which works with the array, and a cache register, which works
@@ -44,7 +44,7 @@ pub(crate) struct Die {
     pub remaining: Time,
     /// An event will ask whether to suspend.
     pub suspend_asked: bool,
-    /// The page that the register holds since it was read, if it does: its [`place`](Op::place).
+    /// Page in the register after a read: its [`place`](Op::place), or [`NOWHERE`].
     pub sensed: u64,
     /// Reads that went ahead of the oldest waiting or suspended operation of the rest.
     pub overtaken: u32,
@@ -101,7 +101,7 @@ impl Die {
         self.count_turn(op);
     }
 
-    /// An operation has left its queue: who was overtaken by it is counted.
+    /// Counts the operations that `op`, which has left its queue, overtakes.
     #[inline(always)]
     pub(crate) fn count_turn(&mut self, op: &Op) {
         if op.queue as usize == REST {

@@ -15,19 +15,19 @@ use crate::die::{Die, DieStats, NOWHERE, Phase};
 use crate::nand::{Event, Nand};
 use crate::op::{HOST, Kind, MAP, NONE, REST};
 
-/// What the planes of each die do, where they read independently; else empty.
+/// Read state of every die's planes; empty unless they read independently.
 pub(crate) struct Independent {
     planes: usize,
     dies: Vec<Reading>,
 }
 
-/// Reads of the planes of one die.
+/// Plane reads of one die.
 #[derive(Clone, Copy, Default)]
 struct Reading {
-    /// Planes that read, or whose data have not left.
+    /// Planes that sense a page or hold its data.
     active: u32,
-    /// Time during which some plane read: up to `until`, which may lie ahead, of which the last part began at `from`, after
-    /// `before`.
+    /// Time during which at least one plane sensed, up to `until`, which may lie in the future. The last interval added
+    /// starts at `from`; the one before it ended at `before`.
     time: Time,
     before: Time,
     from: Time,
@@ -35,7 +35,7 @@ struct Reading {
 }
 
 impl Reading {
-    /// A plane reads from `begin` to `end`; `begin` is not before that of the last one.
+    /// Adds an interval; intervals come in order of `begin`.
     fn add(&mut self, begin: Time, end: Time) {
         if end <= self.until {
             return;
@@ -45,25 +45,25 @@ impl Reading {
         self.until = end;
     }
 
-    /// Time until `now` during which some plane read.
+    /// Time until `now` during which at least one plane sensed.
     fn so_far(&self, now: Time) -> Time {
         self.time - self.until.saturating_sub(now.max(self.from)) - self.before.saturating_sub(now)
     }
 }
 
-/// What a die can start.
+/// The next step of a die.
 enum Turn {
     Nothing,
-    /// What is suspended goes on.
+    /// Resume the suspended operation.
     Resume,
-    /// This read, which follows that one in its queue, on this plane.
+    /// Start a read (id, predecessor in its queue, plane entry).
     Plane(u32, u32, usize),
-    /// This operation, on all of the die.
+    /// Start an operation that occupies the whole die.
     Whole(u32),
 }
 
 impl Independent {
-    /// Appends the planes of `config` to its dies, if they read independently.
+    /// Appends the plane entries to `dies`, if planes read independently.
     pub(crate) fn new(config: &Config, dies: &mut Vec<Die>) -> Independent {
         let planes = config.geometry.planes as usize;
         if !config.scheduling.independent_reads {
@@ -74,7 +74,7 @@ impl Independent {
         Independent { planes, dies: vec![Reading::default(); count] }
     }
 
-    /// Rows of the timeline for the planes.
+    /// Timeline rows of the planes.
     pub(crate) fn tracks(&self, g: &Geometry) -> Vec<(String, String)> {
         let planes = (0..self.dies.len()).flat_map(|die| (0..g.planes).map(move |plane| (die, plane)));
         planes.map(|(die, plane)| ("flash planes".to_owned(), format!("die {die} plane {plane}"))).collect()
@@ -87,19 +87,19 @@ impl Independent {
         }
     }
 
-    /// The entry of a plane among the dies.
+    /// Entry of a plane among the dies.
     fn unit(&self, die: usize, plane: u32) -> usize {
         self.dies.len() + die * self.planes + plane as usize
     }
 
-    /// The die of an entry: itself, or that of a plane.
+    /// Die of an entry, which is a die or a plane.
     fn die_of(&self, entry: usize) -> usize {
         entry.checked_sub(self.dies.len()).map_or(entry, |plane| plane / self.planes)
     }
 }
 
 impl Nand {
-    /// Takes in an operation, as [`submit`](Nand::submit_read) does.
+    /// Queues an operation and starts it if possible.
     #[inline(never)]
     pub(crate) fn submit_to_planes<S: Schedule<Event>>(&mut self, now: Time, die: usize, id: u32, s: &mut S) {
         let queue = self.ops[id].queue as usize;
@@ -115,7 +115,7 @@ impl Nand {
         }
     }
 
-    /// Starts what the die of `entry` can start on all of it or on its planes, or has it wait for its channel.
+    /// Starts every operation that the die of `entry` can start, or enlists the die for its channel.
     pub(crate) fn advance_planes<S: Schedule<Event>>(&mut self, now: Time, entry: usize, s: &mut S) {
         let die = self.independent.die_of(entry);
         loop {
@@ -138,7 +138,7 @@ impl Nand {
         }
     }
 
-    /// Gives a channel to `die`, which waited in `list`, if it still can start anything.
+    /// Gives the channel to `die`, which waited in `list`, if it can still start an operation.
     pub(crate) fn grant_planes<S: Schedule<Event>>(
         &mut self,
         now: Time,
@@ -161,7 +161,7 @@ impl Nand {
         }
     }
 
-    /// What `die` can start now.
+    /// Returns the next step of `die`.
     fn turn_of_planes(&self, die: usize) -> Turn {
         let d = &self.dies[die];
         if self.is_taken(d) {
@@ -199,7 +199,7 @@ impl Nand {
         }
     }
 
-    /// What can start of the queue that begins with `id`: if it is `in_order`, only that.
+    /// Returns the first operation that can start in the queue that begins with `id`; only `id` itself if `in_order`.
     fn turn_in(&self, die: usize, id: u32, in_order: bool) -> Turn {
         let (mut before, mut at) = (NONE, id);
         while at != NONE {
@@ -221,7 +221,7 @@ impl Nand {
         Turn::Nothing
     }
 
-    /// Starts what a die can start. The channel is free.
+    /// Starts an operation. The channel is free.
     fn take_turn<S: Schedule<Event>>(&mut self, now: Time, die: usize, turn: &Turn, s: &mut S) {
         match *turn {
             Turn::Nothing | Turn::Resume => {}
@@ -244,14 +244,14 @@ impl Nand {
         }
     }
 
-    /// The registers of the planes of `die` will hold something else.
+    /// Invalidates the page registers of the planes of `die`.
     pub(crate) fn forget_pages(&mut self, die: usize) {
         for plane in 0..self.independent.planes as u32 {
             self.dies[self.independent.unit(die, plane)].sensed = NOWHERE;
         }
     }
 
-    /// The data of a read have left `entry`, a plane or a die, through the channel `number`.
+    /// Handles the end of a read's transfer from `entry`, a plane or a die, over channel `number`.
     #[inline(never)]
     pub(crate) fn plane_released<S: Schedule<Event>>(&mut self, now: Time, entry: usize, number: usize, s: &mut S) {
         let die = self.independent.die_of(entry);
@@ -266,7 +266,7 @@ impl Nand {
         self.grant(now, number, s);
     }
 
-    /// Adds what its planes did to what a die did. Of the time to read, each moment counts once.
+    /// Adds the planes' counters to those of their die. Overlapping sense times count once.
     pub(crate) fn add_planes(&self, now: Time, die: usize, stats: &mut DieStats) {
         let Some(reading) = self.independent.dies.get(die) else { return };
         stats.reading += reading.so_far(now);

@@ -70,7 +70,7 @@ pub struct Nand {
     /// Energy of array reads, programs and erases; of a read only what its planes beyond the first took: the dies'
     /// reading times say the rest.
     pub(crate) energy: [Energy; 3],
-    /// What planes that read independently did.
+    /// State of independent plane reads.
     pub(crate) independent: Independent,
     pub(crate) config: Config,
 }

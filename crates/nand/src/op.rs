@@ -71,7 +71,7 @@ pub(crate) struct Op {
     pub lost: bool,
     /// How the read goes is decided.
     pub faced: bool,
-    /// It has been read, and is read again with shifted voltages.
+    /// A read retry: sensed again with shifted voltages.
     pub again: bool,
 }
 
@@ -110,7 +110,7 @@ impl Op {
         }
     }
 
-    /// The page, as one number; of several planes that of all of them.
+    /// Page and planes as one number.
     #[inline(always)]
     pub(crate) fn place(&self) -> u64 {
         u64::from(self.block) << 40 | u64::from(self.page) << 16 | u64::from(self.planes.0)
@@ -214,7 +214,7 @@ impl Queue {
         self.tail = id;
     }
 
-    /// Takes out `id`, which follows `before` or is the first.
+    /// Removes `id`, which follows `before` or is the first.
     pub(crate) fn remove(&mut self, ops: &mut Ops, id: u32, before: u32) {
         let next = ops[id].next;
         if before == NONE {

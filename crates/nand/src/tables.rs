@@ -16,7 +16,7 @@ pub(crate) struct Tables {
     types: Vec<u8>,
     read: [Time; TYPES],
     program: [Time; TYPES],
-    /// How places differ from these, if they do.
+    /// Factors on these by location, if they vary.
     factors: Option<Box<Factors>>,
     pub read_command: Time,
     pub program_command: Time,
@@ -34,17 +34,17 @@ pub(crate) struct Tables {
     pub cache_program: bool,
     /// A die may start an operation while it is at another: cache reads or programs, reads of other planes.
     pub overlaps: bool,
-    /// Planes read independently.
+    /// Planes of a die read independently.
     pub independent: bool,
-    /// A page in the register is not sensed again.
+    /// A read of the page in the register skips sensing...
     pub reuse_page: bool,
-    /// But not once its die was idle.
+    /// ...unless its die has been idle since.
     pub forgets: bool,
     /// Programs or erases may be suspended.
     pub suspends: bool,
     /// The queue of a read, by `media::Class`.
     pub read_queues: [u8; 3],
-    /// Transfers of reads are whole codewords: this many bytes, and, if that is a power of two, one less.
+    /// Bytes of a codeword, of which a read transfers a whole number; its mask, if it is a power of two.
     codeword: u32,
     codeword_mask: Option<u32>,
     pub dies: usize,
@@ -134,7 +134,7 @@ impl Tables {
         self.factors.as_ref().map_or(time, |factors| factors.apply(time, op, kind == SLC_TYPE))
     }
 
-    /// What leaves a die so that `bytes` of `planes` pages can be decoded: whole codewords.
+    /// Bytes transferred for a read of `bytes` of `planes` pages: whole codewords.
     #[inline(always)]
     pub(crate) fn whole_codewords(&self, bytes: u32, planes: u64) -> u32 {
         let whole = match self.codeword_mask {

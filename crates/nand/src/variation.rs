@@ -1,4 +1,4 @@
-//! Array times by place: no two dies, blocks or word lines are equally fast.
+//! Array times by location: dies, blocks and word lines differ in speed.
 //!
 //! The array time of an operation is the page type's, times the factors of its die, of its block (of several planes the
 //! slowest, since the die waits for all) and of its word line. Factors follow from addresses and the seed, so that no
@@ -20,7 +20,7 @@ const DIES: u64 = 1 << 60;
 const BLOCKS: u64 = 2 << 60;
 const BAD_BLOCKS: u64 = 3 << 60;
 
-/// Factors of all places.
+/// Speed factors of all locations.
 pub(crate) struct Factors {
     seed: u64,
     dies: Vec<u64>,
@@ -37,7 +37,7 @@ fn uniform(seed: u64, place: u64) -> f64 {
     ((mix(mix(seed ^ place)) >> 11) as f64 + 0.5) / (1u64 << 52) as f64 - 1.0
 }
 
-/// From -1 to 1: how many bad blocks a die has, beside the others.
+/// A die's share of bad blocks relative to the others, from -1 to 1.
 pub(crate) fn of_bad_blocks(seed: u64, die: u16) -> f64 {
     uniform(seed, BAD_BLOCKS | u64::from(die))
 }
@@ -47,7 +47,7 @@ fn factor(x: f64) -> u64 {
 }
 
 impl Factors {
-    /// Of the places of `config`; `None` if all are alike.
+    /// Returns `None` if `config` has no variation of array times.
     pub(crate) fn new(config: &Config, seed: u64) -> Option<Factors> {
         let (v, g) = (&config.variation, &config.geometry);
         if v.dies == 0.0 && v.blocks == 0.0 && v.word_lines == 0.0 {

@@ -175,11 +175,11 @@ section! {
             assumed("true", "ONFI's program cache commands; all chips of today have them"),
             "A plane takes its next page while it programs the last one.";
         "flash.independent_reads" independent_reads: bool = BOOL,
-            assumed("false", "dies of many makers read all planes together or one"),
-            "Planes of a die read pages of their own at the same time (independent plane reads), while it neither programs nor erases.";
+            assumed("false", "many dies read one plane at a time, or all planes at the same address"),
+            "Planes of a die read different pages at the same time (independent plane reads) while the die neither programs nor erases.";
         "flash.reuse_page" reuse_page: Reuse = Kind::words(Reuse::WORDS),
-            assumed("queued", "controllers combine what waits for the same page; what they read they keep in their own memory, if at all"),
-            "When a read of the page that the register holds does not sense it again: never; queued, if it came while the die was at work; held, until something else uses the register.";
+            assumed("queued", "controllers combine waiting reads of one page; read data is kept in their own memory, if at all"),
+            "Whether a read of the page in a plane's register skips sensing: never; queued, if it arrived while the die was busy; held, until another operation uses the register.";
         "flash.commands_first" commands_first: bool = BOOL,
             assumed("true", "they are short, and a die that waits for its command idles"),
             "Commands that wait for a channel go before data that do.";
@@ -194,7 +194,7 @@ section! {
             "Age of the data that is in flash when a run starts; counts for retention errors.";
         "flash.cycles" cycles: u32 = COUNT.within(0.0, 4294967295.0),
             assumed("0", "a drive begins new"),
-            "Program and erase cycles that every block has behind it before the drive is prepared: errors and endurance count them.";
+            "Program and erase cycles of every block before the drive is prepared; bit errors and endurance count them.";
 
         /// Time that commands take on a channel.
         table command: Command;
@@ -210,7 +210,7 @@ section! {
         table power: Power;
         /// Operations interrupted for a read.
         table suspend: Suspend;
-        /// How places differ.
+        /// Variation between dies, blocks and word lines.
         table variation: Variation;
     }
 }
@@ -250,7 +250,7 @@ section! {
             "What each further read leaves of the bit error rate.";
         "flash.ecc.retry_floor" retry_floor: f64 = FRACTION,
             assumed("0.1", "cells whose states overlap are misread at any voltage"),
-            "Part of the bit error rate that no further read removes.";
+            "Fraction of the bit error rate that remains at every retry.";
         "flash.ecc.decoders" decoders: Option<u32> = COUNT.within(1.0, 256.0).or("unlimited"),
             given("2", "Seo et al., A Mobile Storage Leveraging the DRAM Interface, 4.1"),
             "Decoders, shared by all channels; elsewhere there are as many as are wanted.",
@@ -280,7 +280,7 @@ section! {
             "Shape of its distribution.";
         "flash.endurance.slc_factor" slc_factor: f64 = NUMBER.within(0.001, 1000000.0),
             assumed("10", "SLC is rated for 30,000 to 100,000 cycles where TLC is for 3,000"),
-            "Cycles that a block used as one bit a cell stands for each of its others.";
+            "Endurance of a block used as one bit a cell, as a multiple of the endurance in its own mode.";
     }
 }
 
@@ -394,19 +394,19 @@ section! {
 }
 
 section! {
-    /// How dies, blocks and word lines differ: 10% means from 10 % less to 10 % more. What a place has never changes.
+    /// Variation between locations: 10% means from 10 % below to 10 % above nominal. A location keeps its value.
     Variation {
         "flash.variation.dies" dies: f64 = FRACTION.within(0.0, 0.9),
             assumed("0", "not known of most dies"),
-            "Array times of dies, drawn uniformly for each.";
+            "Variation of array times between dies, drawn uniformly for each die.";
         "flash.variation.blocks" blocks: f64 = FRACTION.within(0.0, 0.9),
             assumed("0", "not known of most dies"),
-            "Array times of blocks, drawn uniformly for each; several planes wait for the slowest.";
+            "Variation of array times between blocks, drawn uniformly for each block; a multi-plane operation takes as long as its slowest block.";
         "flash.variation.word_lines" word_lines: f64 = FRACTION.within(0.0, 0.9),
             assumed("0", "not known of most dies"),
-            "Array times along a block: its first word line takes so much less, its last so much more, the others what lies between.";
+            "Variation of array times along a block, linear from its first (fastest) to its last (slowest) word line.";
         "flash.variation.bad_blocks" bad_blocks: f64 = FRACTION,
             assumed("0", "not known of most dies"),
-            "Shares of bad blocks of dies, drawn uniformly for each around flash.bad_blocks.";
+            "Variation of the share of bad blocks between dies, drawn uniformly for each die around flash.bad_blocks.";
     }
 }
