@@ -31,6 +31,8 @@ pub struct Config {
     pub hmb: crate::hmb::Identify,
     /// What the controller's processors do for a command.
     pub firmware: Firmware,
+    /// NVMe, SATA, UFS: command costs besides processor time.
+    pub handling: crate::handling::Handling,
     /// Bytes a second of the controller's DRAM, through which a command's data passes (written and read: twice its
     /// bytes); `None` where buffers are SRAM or fast enough not to matter.
     pub dram_bandwidth: Option<u64>,
@@ -60,6 +62,7 @@ impl Default for Config {
             host_page: 4096,
             hmb: crate::hmb::Identify::default(),
             firmware: Firmware::default(),
+            handling: crate::handling::Handling::default(),
             dram_bandwidth: None,
             bypass_flash: false,
             shared_buffer: SharedBufferConfig::default(),

@@ -4,6 +4,7 @@
 use media::{Op, Request, Status, Tag};
 use sim::{Dense, Schedule, Time, Track};
 
+use crate::handling::Handler;
 use crate::pool::Pool;
 use crate::{Config, DECODED, ENDED, Event, Firmware};
 
@@ -55,6 +56,7 @@ pub(crate) struct Engine {
     /// Decoding a command, by its kind.
     decode: [Time; 4],
     dram: Option<Dram>,
+    handler: Option<Box<Handler>>,
     /// Nothing delays the end of a read behind its data: no memory of the controller, no firmware.
     direct: bool,
 }
@@ -63,6 +65,8 @@ impl Engine {
     pub fn new(config: &Config) -> Engine {
         let commands = config.max_commands;
         assert!((1..=u32::from(NONE)).contains(&commands), "{commands} commands, expected 1 to 65535");
+        let handler = Handler::new(&config.handling).map(Box::new);
+        let delays = handler.as_ref().is_some_and(|handler| handler.delays_reads());
         let command = Command {
             request: Request::flush(),
             left: 0,
@@ -79,7 +83,8 @@ impl Engine {
             firmware: Pool::new(config.firmware.cores),
             costs: config.firmware,
             decode: [Op::Read, Op::Write, Op::Trim, Op::Flush].map(|op| config.firmware.decode(op)),
-            direct: config.dram_bandwidth.is_none() && config.firmware.complete == Time::ZERO,
+            direct: config.dram_bandwidth.is_none() && config.firmware.complete == Time::ZERO && !delays,
+            handler,
             dram: config.dram_bandwidth.map(|rate| Dram { port: Pool::new(1), rate, last: (0, Time::ZERO) }),
         }
     }
@@ -122,26 +127,48 @@ impl Engine {
     /// Has a processor decode the command. True if that takes no time and no event will follow.
     #[inline]
     pub fn decode(&mut self, now: Time, tag: u16, s: &mut impl Schedule<Event>) -> bool {
-        let Request { op, bytes, .. } = self.commands[tag as usize].request;
-        let mut length = self.decode[op as usize];
-        if op == Op::Trim {
-            length += self.costs.trimming(bytes);
-        }
-        if length == Time::ZERO {
+        let request = self.commands[tag as usize].request;
+        if self.decode_length(&request) == Time::ZERO && self.handler.is_none() {
             return true;
         }
-        let at = self.work(now, length, name(op), s);
+        let at = self.decodes(now, &request, s);
         self.decoded_at(tag, at, s);
         false
     }
 
-    /// Has a processor decode a command, an `op`, that is there at `at`. If that is later than now, nothing may be decoded or
+    /// Has a processor decode a command, a `request`, that is there at `at`. If that is later than now, nothing may be decoded or
     /// ended by a processor that is there before it. Returns when it is decoded.
     #[inline(always)]
-    pub fn decodes(&mut self, at: Time, op: Op, s: &mut impl Schedule<Event>) -> Time {
-        let work = self.firmware.take(at, self.decode[op as usize]);
-        s.span(Track(work.server), name(op), work.from, work.to);
+    pub fn decodes(&mut self, at: Time, request: &Request, s: &mut impl Schedule<Event>) -> Time {
+        if self.handler.is_some() {
+            return self.handles(at, request.by_field(), s);
+        }
+        let work = self.firmware.take(at, self.decode_length(request));
+        s.span(Track(work.server), name(request.op), work.from, work.to);
         work.to
+    }
+
+    /// Processor time to decode `request`.
+    #[inline]
+    fn decode_length(&self, request: &Request) -> Time {
+        let length = self.decode[request.op as usize];
+        if request.op == Op::Trim { length + self.costs.trimming(request.bytes) } else { length }
+    }
+
+    /// Like [`decodes`](Self::decodes), with the configured handling costs.
+    #[inline(never)]
+    fn handles(&mut self, at: Time, request: Request, s: &mut impl Schedule<Event>) -> Time {
+        let length = self.decode_length(&request);
+        let Some(handler) = &mut self.handler else { return at };
+        let behind = handler.behind(&request);
+        let work = self.firmware.take(at, length + behind);
+        s.span(Track(work.server), name(request.op), work.from, work.to);
+        work.to - behind + handler.wait(&request)
+    }
+
+    /// True if reads may end in a different order than their data arrive.
+    pub fn reorders(&self) -> bool {
+        self.handler.as_ref().is_some_and(|handler| handler.delays_reads())
     }
 
     /// The command is decoded at `at`: that is an event.
@@ -181,7 +208,18 @@ impl Engine {
         assert!(command.request.op == op, "data of a {op:?} for tag {tag}, a {:?}", command.request.op);
         assert!(bytes <= command.left, "{bytes} bytes of data, {} are left of {:?}", command.left, command.request);
         command.left -= bytes;
-        if self.dram.is_none() { now } else { self.pass(now, op, bytes, s) }
+        let staged = if self.handler.is_none() { now } else { self.pass_staging(now, tag, bytes, s) };
+        if self.dram.is_none() { staged } else { staged.max(self.pass(now, op, bytes, s)) }
+    }
+
+    /// Sends data through the staging path, if there is one.
+    #[inline(never)]
+    fn pass_staging(&mut self, now: Time, tag: u16, bytes: u64, s: &mut impl Schedule<Event>) -> Time {
+        let request = self.commands[tag as usize].request;
+        let tracks = self.costs.cores + u32::from(self.dram.is_some());
+        let Some((track, work)) = self.handler.as_mut().and_then(|h| h.stage(now, &request, bytes)) else { return now };
+        s.span(Track(tracks + track), name(request.op), work.from, work.to);
+        work.to
     }
 
     /// Data passes the controller's memory.
@@ -279,16 +317,19 @@ impl Engine {
         self.commands.iter().filter(|command| command.state != State::Free).count() as u32
     }
 
-    /// Names of what shows on a timeline: processors, then memory.
+    /// Names of what shows on a timeline: processors, then memory, then paths of long requests.
     pub fn tracks(&self) -> Vec<String> {
         let firmware = (0..self.costs.cores).map(|core| format!("firmware {core}"));
-        firmware.chain(self.dram.iter().map(|_| "dram".to_owned())).collect()
+        let staging = self.handler.iter().flat_map(|handler| handler.busy(Time::ZERO));
+        let dram = self.dram.iter().map(|_| "dram".to_owned());
+        firmware.chain(dram).chain(staging.map(|(name, _)| name.to_owned())).collect()
     }
 
     /// Every track and its busy time until `now`.
     pub fn busy(&self, now: Time) -> Vec<(String, Time)> {
         let dram = self.dram.iter().flat_map(|dram| dram.port.busy(now));
-        self.tracks().into_iter().zip(self.firmware.busy(now).chain(dram)).collect()
+        let staging = self.handler.iter().flat_map(|handler| handler.busy(now)).map(|(_, busy)| busy);
+        self.tracks().into_iter().zip(self.firmware.busy(now).chain(dram).chain(staging)).collect()
     }
 
     pub fn power_cut(&mut self, now: Time) {
@@ -298,6 +339,9 @@ impl Engine {
         self.firmware.power_cut(now);
         if let Some(dram) = &mut self.dram {
             dram.port.power_cut(now);
+        }
+        if let Some(handler) = &mut self.handler {
+            handler.power_cut(now);
         }
     }
 }

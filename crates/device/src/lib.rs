@@ -8,6 +8,7 @@ pub mod arbiter;
 pub mod config;
 pub mod emulated_dram;
 pub mod engine;
+pub mod handling;
 pub mod hmb;
 pub mod nvme;
 pub mod onenand;
@@ -21,6 +22,7 @@ use sim::Lane;
 
 pub use config::{Arbitration, Coalescing, Config, Firmware, Priority, Utp};
 pub use emulated_dram::{EmulatedDram, EmulatedDramConfig};
+pub use handling::{Handling, Waits};
 pub use nvme::Nvme;
 pub use onenand::{OneNand, OneNandConfig};
 pub use pair::{Completion, Ended, Fetch};

@@ -90,6 +90,7 @@ impl Nvme {
             posts_at_once: config.coalescing.is_none(),
             foresees: config.firmware.complete == Time::ZERO,
         };
+        nvme.foresees &= !nvme.engine.reorders();
         nvme.free_all();
         nvme
     }
@@ -170,7 +171,7 @@ impl Nvme {
         s: &mut impl Schedule<Event>,
     ) -> Option<(u16, Time)> {
         if first && self.undecoded == 0 && self.foresees && self.list(request) == 0 {
-            let decoded = self.engine.decodes(at, request.op, s);
+            let decoded = self.engine.decodes(at, request, s);
             if looks_ahead && s.skip_to(decoded) {
                 return Some((self.take(queue, cid, request, true), decoded));
             }

@@ -92,6 +92,8 @@ fn config(bytes: u64, cache: u64, page: u32, channels: u32, scheduler: Scheduler
             errors: None,
             ecc: nand::Ecc::default(),
             age_s: 0,
+            cycles: 0,
+            variation: nand::Variation::default(),
             faults: nand::Faults::default(),
             power: nand::Power::default(),
         },

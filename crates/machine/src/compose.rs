@@ -81,7 +81,7 @@ fn front(system: &System) -> FrontConfig {
             bandwidth: system.link.bandwidth,
             max_payload: system.link.max_payload as u32,
             max_read_request: system.link.max_read_request as u32,
-            read_completion_boundary: system.link.read_completion_boundary as u32,
+            read_completion_boundary: system.link.read_completion_boundary.unwrap_or(system.link.max_payload) as u32,
             dllp: system.link.dllp as u32,
             latency: system.link.latency,
             host_memory: s.memory_latency,
@@ -199,12 +199,33 @@ fn front(system: &System) -> FrontConfig {
                 flush: d.firmware.flush,
                 complete: d.firmware.complete,
             },
+            handling: handling(system),
             dram_bandwidth: d.dram_bandwidth,
             bypass_flash: d.bypass_flash,
             shared_buffer: emulated(system),
             utp: ::device::Utp { segment: d.utp.segment as u32, ready_to_transfers: d.utp.ready_to_transfers },
             single_buffer: d.buffering == device::Buffering::Single,
         },
+    }
+}
+
+/// Command costs besides processor time.
+fn handling(system: &System) -> ::device::Handling {
+    let (firmware, staging) = (&system.device.firmware, &system.device.staging);
+    let w = &firmware.wait;
+    ::device::Handling {
+        unit: system.ftl.unit,
+        waits: ::device::Waits {
+            read: w.read,
+            write: w.write,
+            trim: w.trim,
+            flush: w.flush,
+            split: w.split,
+            unit: w.unit,
+        },
+        staging_read: staging.read,
+        staging_write: staging.write,
+        jump: firmware.jump,
     }
 }
 
@@ -438,6 +459,12 @@ pub(crate) fn flash(system: &System, geometry: Geometry, payload: PayloadKind, b
             overtakes_max: f.overtakes,
             cache_read: f.cache_read,
             cache_program: f.cache_program,
+            independent_reads: f.independent_reads,
+            reuse_page: match f.reuse_page {
+                s::Reuse::Never => nand::Reuse::Never,
+                s::Reuse::Queued => nand::Reuse::Queued,
+                s::Reuse::Held => nand::Reuse::Held,
+            },
             commands_first: f.commands_first,
             program_suspend: f.suspend.program,
             erase_suspend: f.suspend.erase,
@@ -453,6 +480,7 @@ pub(crate) fn flash(system: &System, geometry: Geometry, payload: PayloadKind, b
                 },
                 mean: f64::from(mean),
                 deviation: f.endurance.deviation * f64::from(mean),
+                slc_factor: f.endurance.slc_factor,
             }),
             factory_bad: f.bad_blocks,
             program_failure: f.failures.program,
@@ -468,8 +496,16 @@ pub(crate) fn flash(system: &System, geometry: Geometry, payload: PayloadKind, b
             encode_bandwidth: f.ecc.encode_bandwidth.filter(|_| ecc),
             retries_max: f.ecc.retries as u8,
             retry_factor: f.ecc.retry_factor,
+            retry_floor: f.ecc.retry_floor,
         },
         age_s: f.age as u32,
+        cycles: f.cycles,
+        variation: nand::Variation {
+            dies: f.variation.dies,
+            blocks: f.variation.blocks,
+            word_lines: f.variation.word_lines,
+            bad_blocks: f.variation.bad_blocks,
+        },
         faults: nand::Faults { read: f.failures.read, program: 0.0, erase: 0.0 },
         power: nand::Power {
             read_uw: f.power.read,

@@ -80,6 +80,8 @@ fn small(page_bytes: u32) -> HybridConfig {
             errors: None,
             ecc: nand::Ecc::default(),
             age_s: 0,
+            cycles: 0,
+            variation: nand::Variation::default(),
             faults: nand::Faults::default(),
             power: nand::Power::default(),
         },
@@ -166,7 +168,8 @@ fn prefetching_loses_nothing_either() {
 #[test]
 fn worn_pages_lose_nothing_and_shrink_the_memory() {
     let mut config = small(8192);
-    config.nand.wear.endurance = Some(nand::Endurance { spread: nand::Spread::Normal, mean: 12.0, deviation: 4.0 });
+    config.nand.wear.endurance =
+        Some(nand::Endurance { spread: nand::Spread::Normal, mean: 12.0, deviation: 4.0, slc_factor: 1.0 });
     config.nand.geometry.blocks = 20;
     config.nvmm.geometry.blocks = 20;
     let mut memory = MainMemory::Hybrid(Box::new(made(&config, 4)));

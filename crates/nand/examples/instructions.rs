@@ -15,7 +15,8 @@ use std::hint::black_box;
 
 use media::{BlockAddr, Class, Geometry, OpId, PageAddr, PlaneMask, ProgramOp, ReadOp};
 use nand::{
-    Cell, Config, Ecc, Event, Faults, Nand, Order, PayloadKind, Power, Scheduling, Store, Timing, UnitWrite, Wear,
+    Cell, Config, Ecc, Event, Faults, Nand, Order, PayloadKind, Power, Scheduling, Store, Timing, UnitWrite, Variation,
+    Wear,
 };
 use sim::{EventQueue, Lane, Rng, Schedule, Streams, Time};
 
@@ -52,6 +53,8 @@ fn config() -> Config {
         errors: None,
         ecc: Ecc::default(),
         age_s: 0,
+        cycles: 0,
+        variation: Variation::default(),
         faults: Faults::default(),
         power: Power::default(),
     }

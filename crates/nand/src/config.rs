@@ -66,6 +66,17 @@ pub enum Policy {
     ReadsFirst,
 }
 
+/// Whether a read of the page in a plane's register skips sensing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Reuse {
+    /// Always sensed.
+    Never,
+    /// Skipped for reads that arrive while their die is busy; an idle die counts as having lost its registers.
+    Queued,
+    /// Skipped until another operation uses the register.
+    Held,
+}
+
 /// How operations share dies and channels.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Scheduling {
@@ -81,6 +92,11 @@ pub struct Scheduling {
     pub cache_read: bool,
     /// The next page's data arrive in the cache register while the array programs (ONFI Program Cache).
     pub cache_program: bool,
+    /// Single-plane reads on different planes of a die overlap (independent plane reads), while the die neither programs
+    /// nor erases.
+    pub independent_reads: bool,
+    /// Whether a read of the page in a plane's register skips sensing.
+    pub reuse_page: Reuse,
     /// A read of the host or of the map interrupts a program under way.
     pub program_suspend: bool,
     /// A read of the host or of the map interrupts an erase under way.
@@ -104,6 +120,8 @@ impl Default for Scheduling {
             commands_first: true,
             cache_read: false,
             cache_program: false,
+            independent_reads: false,
+            reuse_page: Reuse::Never,
             program_suspend: false,
             erase_suspend: false,
             suspend_latency: Time::from_us(20),
@@ -131,6 +149,8 @@ pub struct Endurance {
     pub mean: f64,
     /// Standard deviation, in cycles.
     pub deviation: f64,
+    /// Endurance of a block in SLC mode, as a multiple.
+    pub slc_factor: f64,
 }
 
 /// What fails, and when.
@@ -210,11 +230,13 @@ pub struct Ecc {
     pub retries_max: u8,
     /// Factor on the raw bit error rate at each step: a shifted read voltage finds fewer errors.
     pub retry_factor: f64,
+    /// Fraction of the raw bit error rate that no step removes: errors of cells whose states overlap.
+    pub retry_floor: f64,
 }
 
 impl Default for Ecc {
     /// Assumed: 72 bits of 1 KiB, as a BCH code of the TLC generation corrects; decoding hidden behind the transfer;
-    /// retries that halve the errors.
+    /// retries that halve the errors, down to a tenth.
     fn default() -> Ecc {
         Ecc {
             codeword_bytes: 1024,
@@ -225,6 +247,7 @@ impl Default for Ecc {
             encode_bandwidth: None,
             retries_max: 7,
             retry_factor: 0.5,
+            retry_floor: 0.1,
         }
     }
 }
@@ -238,6 +261,20 @@ pub struct Faults {
     pub program: f64,
     /// An erase fails.
     pub erase: f64,
+}
+
+/// Variation between locations of the flash, as fractions of the nominal values: 0.1 means from 10 % below to 10 % above,
+/// 0 no variation. The value of a location follows from its address and the seed, and never changes.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Variation {
+    /// Array times by die, drawn uniformly.
+    pub dies: f64,
+    /// Array times by block, drawn uniformly.
+    pub blocks: f64,
+    /// Array times along a block: linear from the first word line (fastest) to the last (slowest).
+    pub word_lines: f64,
+    /// Share of factory bad blocks by die, drawn uniformly.
+    pub bad_blocks: f64,
 }
 
 /// Power drawn, in microwatts, and energy.
@@ -282,6 +319,10 @@ pub struct Config {
     pub ecc: Ecc,
     /// Age of what the flash holds when the run begins, in seconds, for its retention errors.
     pub age_s: u32,
+    /// Program-erase cycles of every block when the flash is created.
+    pub cycles: u32,
+    /// Variation between dies, blocks and word lines.
+    pub variation: Variation,
     /// Injected faults.
     pub faults: Faults,
     /// Power.
@@ -339,6 +380,24 @@ impl Config {
         {
             return Some(format!("endurance is {} +- {} cycles, expected at least 1", e.mean, e.deviation));
         }
+        if let Some(e) = self.wear.endurance
+            && !(e.slc_factor > 0.0 && e.slc_factor.is_finite())
+        {
+            return Some(format!("slc_factor of the endurance is {}, expected more than 0", e.slc_factor));
+        }
+        let v = &self.variation;
+        let parts = [("dies", v.dies, 0.9), ("blocks", v.blocks, 0.9), ("word_lines", v.word_lines, 0.9)];
+        if let Some((name, part, most)) = parts
+            .into_iter()
+            .chain([("bad_blocks", v.bad_blocks, 1.0)])
+            .find(|(_, part, most)| !(0.0..=*most).contains(part))
+        {
+            return Some(format!("variation of {name} is {part}, expected 0 to {most}"));
+        }
+        let units = u64::from(self.geometry.all_dies()) * (1 + u64::from(self.geometry.planes));
+        if s.independent_reads && units >= u64::from(u16::MAX) {
+            return Some(format!("independent reads of {units} dies and planes, expected fewer than 65535"));
+        }
         self.error_fault()
     }
 
@@ -354,6 +413,7 @@ impl Config {
             ("disturb_exponent", e.disturb_exponent),
             ("slc_factor", e.slc_factor),
             ("retry_factor", self.ecc.retry_factor),
+            ("retry_floor", self.ecc.retry_floor),
         ];
         if let Some((name, v)) = values.into_iter().find(|(_, v)| !(v.is_finite() && *v >= 0.0)) {
             return Some(format!("{name} is {v}, expected zero or more"));

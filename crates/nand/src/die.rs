@@ -17,6 +17,9 @@ pub(crate) enum Phase {
     Holding,
 }
 
+/// No page: no operation has an empty plane mask.
+pub(crate) const NOWHERE: u64 = 0;
+
 /// One die. Each of its planes has a data register, which works with the array, and a cache register, which works
 /// with the channel; an operation on several planes uses those of all of them.
 #[derive(Clone, Debug)]
@@ -41,6 +44,8 @@ pub(crate) struct Die {
     pub remaining: Time,
     /// An event will ask whether to suspend.
     pub suspend_asked: bool,
+    /// Page in the register after a read: its [`place`](Op::place), or [`NOWHERE`].
+    pub sensed: u64,
     /// Reads that went ahead of the oldest waiting or suspended operation of the rest.
     pub overtaken: u32,
     /// Reads of the map that went ahead of the oldest waiting read of the host.
@@ -93,6 +98,12 @@ impl Die {
     #[inline(always)]
     pub(crate) fn leave_queue(&mut self, op: &Op) {
         self.queues[op.queue as usize].head = op.next;
+        self.count_turn(op);
+    }
+
+    /// Counts the operations that `op`, which has left its queue, overtakes.
+    #[inline(always)]
+    pub(crate) fn count_turn(&mut self, op: &Op) {
         if op.queue as usize == REST {
             self.overtaken = 0;
         } else {
@@ -120,6 +131,7 @@ impl Die {
             suspended: NONE,
             remaining: Time::ZERO,
             suspend_asked: false,
+            sensed: NOWHERE,
             overtaken: 0,
             host_overtaken: 0,
             queues: [Queue::EMPTY; 3],

@@ -11,6 +11,8 @@ pub(crate) struct Endurances {
     width: f64,
     /// No draw is below this.
     least: u32,
+    /// Cycles in SLC mode for each of the draw's.
+    slc_factor: f64,
 }
 
 /// "Page" of the draw that stands for a block's erases.
@@ -18,7 +20,7 @@ const BLOCK: u32 = u32::MAX;
 
 impl Endurances {
     pub(crate) fn new(endurance: &Endurance, seed: u64) -> Endurances {
-        let Endurance { spread, mean, deviation } = *endurance;
+        let Endurance { spread, mean, deviation, slc_factor } = *endurance;
         let (centre, width) = match spread {
             Spread::Normal => (mean, deviation),
             Spread::LogNormal => {
@@ -26,7 +28,7 @@ impl Endurances {
                 (libm::log(mean) - variance / 2.0, libm::sqrt(variance))
             }
         };
-        let mut endurances = Endurances { seed, spread, centre, width, least: 0 };
+        let mut endurances = Endurances { seed, spread, centre, width, least: 0, slc_factor };
         // A hash of 53 bits goes no further down than this.
         endurances.least = endurances.cycles(inverse_normal(0.5 / (1u64 << 53) as f64));
         endurances
@@ -46,21 +48,25 @@ impl Endurances {
         self.cycles(inverse_normal(((hash >> 11) as f64 + 0.5) / (1u64 << 53) as f64))
     }
 
-    /// True if a page of a block that was erased `erases` times can no longer be programmed.
+    /// True if a page of a block that was erased `erases` times and is used in SLC mode, or not, can no longer be
+    /// programmed.
     #[inline]
-    pub(crate) fn page_is_worn(&self, block: usize, page: u32, erases: u32) -> bool {
+    pub(crate) fn page_is_worn(&self, block: usize, page: u32, erases: u32, slc: bool) -> bool {
+        if slc {
+            return f64::from(erases) > f64::from(self.of(block, page)) * self.slc_factor;
+        }
         erases > self.least && erases > self.of(block, page)
     }
 
     /// True if a block that was erased `erases` times can no longer be erased.
     #[inline]
-    pub(crate) fn block_is_worn(&self, block: usize, erases: u32) -> bool {
-        self.page_is_worn(block, BLOCK, erases)
+    pub(crate) fn block_is_worn(&self, block: usize, erases: u32, slc: bool) -> bool {
+        self.page_is_worn(block, BLOCK, erases, slc)
     }
 }
 
 /// The finalizer of SplitMix64 (Steele, Lea and Flood, OOPSLA 2014) after one step of its counter.
-fn mix(x: u64) -> u64 {
+pub(crate) fn mix(x: u64) -> u64 {
     let x = x.wrapping_add(0x9e37_79b9_7f4a_7c15);
     let x = (x ^ x >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
     let x = (x ^ x >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
@@ -87,7 +93,7 @@ mod tests {
     use super::*;
 
     fn moments(spread: Spread) -> (f64, f64) {
-        let e = Endurances::new(&Endurance { spread, mean: 3000.0, deviation: 300.0 }, 7);
+        let e = Endurances::new(&Endurance { spread, mean: 3000.0, deviation: 300.0, slc_factor: 1.0 }, 7);
         let draws: Vec<f64> =
             (0..200).flat_map(|b| (0..50).map(move |p| (b, p))).map(|(b, p)| f64::from(e.of(b, p))).collect();
         let mean = draws.iter().sum::<f64>() / draws.len() as f64;
@@ -114,12 +120,17 @@ mod tests {
 
     #[test]
     fn a_page_is_worn_beyond_its_draw_and_not_before() {
-        let e = Endurances::new(&Endurance { spread: Spread::LogNormal, mean: 100.0, deviation: 20.0 }, 3);
+        let e = Endurances::new(
+            &Endurance { spread: Spread::LogNormal, mean: 100.0, deviation: 20.0, slc_factor: 10.0 },
+            3,
+        );
         for (block, page) in [(0, 0), (5, 1), (77, 300)] {
             let limit = e.of(block, page);
             assert!(limit >= e.least);
-            assert!(!e.page_is_worn(block, page, limit));
-            assert!(e.page_is_worn(block, page, limit + 1));
+            assert!(!e.page_is_worn(block, page, limit, false));
+            assert!(e.page_is_worn(block, page, limit + 1, false));
+            assert!(!e.page_is_worn(block, page, limit * 10, true), "one bit a cell endures ten times as much");
+            assert!(e.page_is_worn(block, page, limit * 10 + 1, true));
         }
     }
 }

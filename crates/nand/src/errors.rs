@@ -56,6 +56,7 @@ pub(crate) struct ErrorModel {
     codeword_bytes: u32,
     retries_max: u8,
     retry_factor: f64,
+    retry_floor: f64,
 }
 
 impl ErrorModel {
@@ -72,6 +73,7 @@ impl ErrorModel {
             codeword_bytes: ecc.codeword_bytes,
             retries_max: ecc.retries_max,
             retry_factor: ecc.retry_factor,
+            retry_floor: ecc.retry_floor,
         }
     }
 
@@ -98,12 +100,12 @@ impl ErrorModel {
     #[cold]
     fn retry(&self, rate: f64, codewords: f64, draw: f64) -> Outcome {
         let patience = -libm::log1p(-draw);
-        let mut rate = rate;
+        let (floor, mut rate) = (rate * self.retry_floor, rate);
         for retries in 0..=self.retries_max {
             if codewords * self.failing.at(rate) <= patience {
                 return Outcome { retries, lost: false };
             }
-            rate *= self.retry_factor;
+            rate = (rate * self.retry_factor).max(floor);
         }
         Outcome { retries: self.retries_max, lost: true }
     }
@@ -188,6 +190,7 @@ mod tests {
         encode_bandwidth: None,
         retries_max: 3,
         retry_factor: 0.5,
+        retry_floor: 0.0,
     };
 
     /// The obvious sum.
@@ -233,6 +236,19 @@ mod tests {
         assert!(outcomes.iter().all(|o| o.retries <= 3 && (!o.lost || o.retries == 3)));
         assert!(outcomes.iter().any(|o| o.retries == 1) && outcomes.iter().any(|o| o.retries == 2));
         assert!(model.outcome(0.5, 16, 0.001).lost);
+    }
+
+    #[test]
+    fn retries_save_no_page_whose_errors_stay() {
+        let patient = Ecc { retries_max: 30, ..ECC };
+        let without = ErrorModel::new(&Errors::TLC, &patient);
+        assert!(!without.outcome(0.5, 16, 0.5).lost, "thirty halvings save any page");
+        let floor = ErrorModel::new(&Errors::TLC, &Ecc { retry_floor: 0.1, ..patient });
+        assert!(floor.outcome(0.5, 16, 0.001).lost);
+        // Above the floor the steps are the same.
+        for draw in [0.01, 0.5, 0.99] {
+            assert_eq!(floor.outcome(0.02, 16, draw), without.outcome(0.02, 16, draw));
+        }
     }
 
     #[test]

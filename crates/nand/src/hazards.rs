@@ -8,6 +8,7 @@ use crate::endurance::Endurances;
 use crate::errors::{ErrorModel, Outcome};
 use crate::op::{Kind, Op};
 use crate::store::Store;
+use crate::variation;
 
 pub(crate) struct Hazards {
     /// Reads can fail otherwise than by a torn page.
@@ -91,8 +92,8 @@ impl Hazards {
             op.planes.iter().map(|plane| first + plane as usize * blocks).any(|block| {
                 let erases = store.erases_of(block);
                 match op.kind {
-                    Kind::Program => e.page_is_worn(block, op.page, erases),
-                    _ => e.block_is_worn(block, erases + 1),
+                    Kind::Program => e.page_is_worn(block, op.page, erases, op.slc),
+                    _ => e.block_is_worn(block, erases + 1, store.is_slc(block)),
                 }
             })
         });
@@ -106,17 +107,20 @@ impl Hazards {
     }
 }
 
-/// Marks the blocks that are bad as delivered.
-pub(crate) fn mark_factory_bad(store: &mut Store, wear: &Wear, streams: &Streams) {
+/// Marks the blocks that are bad as delivered. Dies may differ in how many they have.
+pub(crate) fn mark_factory_bad(store: &mut Store, config: &Config, streams: &Streams) {
+    let wear = &config.wear;
     if wear.factory_bad <= 0.0 {
         return;
     }
     let mut draws = streams.stream("nand.factory");
+    let seed = streams.stream("nand.variation").bits();
     let g = *store.geometry();
     for die in 0..g.all_dies() as u16 {
+        let share = wear.factory_bad * (1.0 + config.variation.bad_blocks * variation::of_bad_blocks(seed, die));
         for plane in 0..g.planes {
             for block in 0..g.blocks {
-                if draws.chance(wear.factory_bad) {
+                if draws.chance(share.min(1.0)) {
                     store.mark_bad(BlockAddr { die, planes: media::PlaneMask::one(plane), block });
                 }
             }

@@ -11,6 +11,7 @@ mod ecc;
 mod endurance;
 mod errors;
 mod hazards;
+mod independent;
 mod log;
 mod nand;
 mod op;
@@ -21,9 +22,12 @@ mod steps;
 mod store;
 mod suspend;
 mod tables;
+mod variation;
 
 pub use channel::ChannelStats;
-pub use config::{Cell, Config, Ecc, Endurance, Errors, Faults, Policy, Power, Scheduling, Spread, Timing, Wear};
+pub use config::{
+    Cell, Config, Ecc, Endurance, Errors, Faults, Policy, Power, Reuse, Scheduling, Spread, Timing, Variation, Wear,
+};
 pub use die::DieStats;
 pub use ecc::EccStats;
 pub use log::{LogEntry, Step};

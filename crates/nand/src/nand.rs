@@ -12,9 +12,10 @@ use sim::{Dense, Energy, Schedule, Streams, Time};
 
 use crate::channel::Channel;
 use crate::config::Config;
-use crate::die::Die;
+use crate::die::{Die, NOWHERE};
 use crate::ecc::Engines;
 use crate::hazards::{Hazards, mark_factory_bad};
+use crate::independent::Independent;
 use crate::log::Log;
 use crate::op::{Done, Kind, Op, Ops, REST};
 use crate::store::Store;
@@ -69,6 +70,8 @@ pub struct Nand {
     /// Energy of array reads, programs and erases; of a read only what its planes beyond the first took: the dies'
     /// reading times say the rest.
     pub(crate) energy: [Energy; 3],
+    /// State of independent plane reads.
+    pub(crate) independent: Independent,
     pub(crate) config: Config,
 }
 
@@ -83,7 +86,8 @@ impl Nand {
     pub fn new(config: &Config, streams: &Streams) -> Nand {
         assert_eq!(config.fault(), None);
         let mut store = Store::new(&config.geometry, config.payload, config.order, config.buffers);
-        mark_factory_bad(&mut store, &config.wear, streams);
+        store.set_all_erases(config.cycles);
+        mark_factory_bad(&mut store, config, streams);
         Nand::with_store(config, streams, store)
     }
 
@@ -102,13 +106,14 @@ impl Nand {
             store.count_reads();
         }
         let g = &config.geometry;
-        let all = (0..g.all_dies()).map(|die| Die::new(g.channel_of(die as u16))).collect();
+        let mut all: Vec<Die> = (0..g.all_dies()).map(|die| Die::new(g.channel_of(die as u16))).collect();
+        let independent = Independent::new(config, &mut all);
         // SAFETY: the die of an address is checked against the geometry before it gets here.
         let dies = unsafe { Dense::new(all) };
         // SAFETY: a die knows its channel, and events and lists of channels have the numbers of such.
         let channels = unsafe { Dense::new(vec![Channel::new(); g.channels as usize]) };
         Nand {
-            tables: Tables::new(config),
+            tables: Tables::new(config, streams.stream("nand.variation").bits()),
             ops: Ops::new(),
             dies,
             channels,
@@ -118,6 +123,7 @@ impl Nand {
             second_ends: Time::ZERO,
             ecc: Engines::new(&config.ecc),
             energy: [Energy::ZERO; 3],
+            independent,
             config: *config,
         }
     }
@@ -143,7 +149,7 @@ impl Nand {
         self.store
     }
 
-    /// Rows of the timeline as (group, name): each channel, then each die.
+    /// Rows of the timeline as (group, name): each channel, then each die, then each plane that reads by itself.
     pub fn tracks(&self) -> Vec<(String, String)> {
         let g = &self.config.geometry;
         let channels = (0..g.channels).map(|c| ("flash channels".to_owned(), format!("channel {c}")));
@@ -151,7 +157,7 @@ impl Nand {
             let (channel, chip, die) = (d / (g.chips * g.dies), d / g.dies % g.chips, d % g.dies);
             ("flash dies".to_owned(), format!("die {d} (channel {channel}, chip {chip}, die {die})"))
         });
-        channels.chain(dies).collect()
+        channels.chain(dies).chain(self.independent.tracks(g)).collect()
     }
 
     /// Operations that wait for the die or run on it.
@@ -181,7 +187,8 @@ impl Nand {
             self.refuse(op.page, op.bytes);
         }
         let queue = self.tables.read_queues[op.class as usize];
-        self.submit(now, op.id, Op { bytes: op.bytes, ..Op::new(Kind::Read, op.page, planes, queue) }, s);
+        let bytes = self.tables.whole_codewords(op.bytes, planes);
+        self.submit(now, op.id, Op { bytes, ..Op::new(Kind::Read, op.page, planes, queue) }, s);
     }
 
     /// Asks for a program.
@@ -212,7 +219,7 @@ impl Nand {
     /// Asserts that there are such planes and such a block; returns how many planes.
     #[inline(always)]
     fn check(&self, page: PageAddr) -> u64 {
-        if !self.tables.has(page) || page.die as usize >= self.dies.len() {
+        if !self.tables.has(page) || page.die as usize >= self.tables.dies {
             self.refuse(page, 0);
         }
         let mask = page.planes.0;
@@ -240,8 +247,14 @@ impl Nand {
     fn submit<S: Schedule<Event>>(&mut self, now: Time, id: OpId, op: Op, s: &mut S) {
         let (die, queue, kind) = (op.die as usize, op.queue as usize, op.kind);
         *self.ops.place(id) = op;
+        if self.tables.independent {
+            return self.submit_to_planes(now, die, id.0, s);
+        }
         let d = &mut self.dies[die];
         d.load += 1;
+        if d.load == 1 && self.tables.forgets {
+            d.sensed = NOWHERE;
+        }
         if d.load == 1 && self.channels[d.channel as usize].is_free(now) {
             return match kind {
                 Kind::Read => self.start_read(now, die, id.0, s),

@@ -71,6 +71,8 @@ pub(crate) struct Op {
     pub lost: bool,
     /// How the read goes is decided.
     pub faced: bool,
+    /// A read retry: sensed again with shifted voltages.
+    pub again: bool,
 }
 
 impl Op {
@@ -90,6 +92,7 @@ impl Op {
         slc: false,
         lost: false,
         faced: false,
+        again: false,
     };
 
     #[inline(always)]
@@ -105,6 +108,12 @@ impl Op {
             active: true,
             ..Op::IDLE
         }
+    }
+
+    /// Page and planes as one number.
+    #[inline(always)]
+    pub(crate) fn place(&self) -> u64 {
+        u64::from(self.block) << 40 | u64::from(self.page) << 16 | u64::from(self.planes.0)
     }
 
     /// How a read ends that needs no retry, or none any more.
@@ -203,6 +212,19 @@ impl Queue {
             ops[self.tail].next = id;
         }
         self.tail = id;
+    }
+
+    /// Removes `id`, which follows `before` or is the first.
+    pub(crate) fn remove(&mut self, ops: &mut Ops, id: u32, before: u32) {
+        let next = ops[id].next;
+        if before == NONE {
+            self.head = next;
+        } else {
+            ops[before].next = next;
+        }
+        if self.tail == id {
+            self.tail = before;
+        }
     }
 
     #[inline]

@@ -67,6 +67,7 @@ impl Nand {
             }
             *d = Die { stats: d.stats, ..Die::new(d.channel) };
         }
+        self.independent.power_cut(now);
         self.channels.iter_mut().for_each(|channel| channel.reset(now));
         self.ops.forget_all();
         self.ecc.power_cut(now);
@@ -99,6 +100,9 @@ impl Nand {
         if d.out != NONE {
             stats.holding += now - d.out_since;
         }
+        if self.tables.independent {
+            self.add_planes(now, die as usize, &mut stats);
+        }
         stats
     }
 
@@ -118,8 +122,10 @@ impl Nand {
         let [read, program, erase] = self.energy;
         let mut energy = EnergyByPart { read, program, erase, ..EnergyByPart::default() };
         for (number, d) in (0..).zip(&self.dies) {
-            let idle = now - self.die_stats(now, number).busy();
-            energy.standby += Energy::of_power(power.standby_uw, idle);
+            if usize::from(number) < self.tables.dies {
+                let idle = now - self.die_stats(now, number).busy();
+                energy.standby += Energy::of_power(power.standby_uw, idle);
+            }
             energy.read += Energy::of_power(power.read_uw, d.stats.reading);
             if matches!(d.phase, Phase::Busy | Phase::Suspending) {
                 let op = &self.ops[d.array];
@@ -145,11 +151,12 @@ impl Nand {
     /// # Panics
     /// If one was.
     pub fn assert_bounds(&self, now: Time) {
-        for die in 0..self.dies.len() as u16 {
+        for die in 0..self.tables.dies as u16 {
             let stats = self.die_stats(now, die);
             assert!(stats.busy() <= now, "die {die} was busy for {} of {now}", stats.busy());
-            assert!(stats.holding <= now, "die {die} held data for {} of {now}", stats.holding);
-            if !self.config.scheduling.cache_read {
+            let registers = if self.tables.independent { u64::from(self.config.geometry.planes) } else { 1 };
+            assert!(stats.holding <= now * registers, "die {die} held data for {} of {now}", stats.holding);
+            if !self.config.scheduling.cache_read && !self.tables.independent {
                 let both = stats.busy() + stats.holding;
                 assert!(both <= now, "die {die} worked and held data for {both} of {now}");
             }

@@ -13,7 +13,7 @@ impl Nand {
     fn next_read(&self, d: &Die) -> Option<u32> {
         let [host, map, rest] = d.queues.map(|q| q.head);
         let free = d.phase == Phase::Idle && (d.out == NONE || self.tables.cache_read);
-        let only = free && d.suspended & map & rest == NONE;
+        let only = free && d.suspended & map & rest == NONE && !self.tables.independent;
         (only && host != NONE).then_some(host)
     }
 
@@ -86,7 +86,7 @@ impl Nand {
 
     /// Whose turn it is on a die; nobody's, where nobody waits.
     #[inline(always)]
-    fn turn(&self, d: &Die) -> u32 {
+    pub(crate) fn turn(&self, d: &Die) -> u32 {
         let [host, map, rest] = d.queues.map(|q| q.head);
         if host & map == NONE {
             return rest;
@@ -104,7 +104,7 @@ impl Nand {
     /// True if the operation `id` can start on a die that is not at rest: a read while the last one's data leave, a
     /// program while the last one is in the array.
     #[inline(never)]
-    fn overlaps(&self, d: &Die, id: u32) -> bool {
+    pub(crate) fn overlaps(&self, d: &Die, id: u32) -> bool {
         let op = &self.ops[id];
         match d.phase {
             Phase::Idle => {
@@ -153,6 +153,9 @@ impl Nand {
     /// As [`advance`](Self::advance), of a die that may start an operation while it is at another.
     #[inline(never)]
     pub(crate) fn advance_overlapping<S: Schedule<Event>>(&mut self, now: Time, die: usize, s: &mut S) {
+        if self.tables.independent {
+            return self.advance_planes(now, die, s);
+        }
         loop {
             let d = &self.dies[die];
             let Some(id) = self.pick(d) else {
@@ -228,6 +231,9 @@ impl Nand {
     /// Gives a channel to `die`, for something else than a transfer or the host's next read, if there still is anything.
     #[inline(never)]
     fn grant_other<S: Schedule<Event>>(&mut self, now: Time, number: usize, die: u32, list: usize, s: &mut S) {
+        if self.tables.independent {
+            return self.grant_planes(now, number, die as usize, list, s);
+        }
         let Some(id) = self.pick(&self.dies[die as usize]) else { return };
         // What was to be started when the die began to wait may have been overtaken by something else. A program waits
         // in its own list; a command goes now.

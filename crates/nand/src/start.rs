@@ -3,7 +3,7 @@
 use sim::{Lane, Schedule, Time, Track};
 
 use crate::channel::Channel;
-use crate::die::{Die, Phase};
+use crate::die::{Die, NOWHERE, Phase};
 use crate::ecc::Engines;
 use crate::log::{Log, Step};
 use crate::nand::{Event, Nand, lane};
@@ -71,13 +71,22 @@ impl Start<'_> {
     fn read<S: Schedule<Event>>(mut self, now: Time, slc: bool, s: &mut S) {
         let kind = self.tables.page_type(self.op.page, slc);
         let begin = now + self.tables.read_command * u64::from(self.op.plane_count);
-        let end = begin + self.tables.read(kind);
+        let mut end = begin + self.tables.read(kind, self.op);
+        if self.tables.reuse_page {
+            let place = self.op.place();
+            if self.d.sensed == place && !self.op.again {
+                // Nothing has used the register since.
+                end = begin;
+            }
+            self.d.sensed = place;
+        }
         self.occupy(now, begin, ("command", Step::Command), s);
         self.work(begin, end, lane::READ + kind as u8, s);
     }
 
     #[inline(always)]
     fn erase<S: Schedule<Event>>(mut self, now: Time, time: Time, s: &mut S) {
+        self.d.sensed = NOWHERE;
         let begin = now + self.tables.erase_command * u64::from(self.op.plane_count);
         self.occupy(now, begin, ("command", Step::Command), s);
         self.work(begin, begin + time, lane::ERASE, s);
@@ -86,6 +95,7 @@ impl Start<'_> {
     /// Data go into the array's register or, while the array works, into the other.
     #[inline(always)]
     fn program<S: Schedule<Event>>(mut self, now: Time, ecc: &mut Engines, s: &mut S) {
+        self.d.sensed = NOWHERE;
         let (tables, planes) = (self.tables, u64::from(self.op.plane_count));
         let (data, bytes) = (tables.page_transfer * planes, tables.page_bytes * planes);
         let mut begin = now + tables.program_command * planes + data;
@@ -98,7 +108,8 @@ impl Start<'_> {
             (self.d.input, self.d.input_ready) = (self.id, begin);
         } else {
             let kind = tables.page_type(self.op.page, self.op.slc);
-            self.work(begin, begin + tables.program(kind), lane::PROGRAM + kind as u8, s);
+            let end = begin + tables.program(kind, self.op);
+            self.work(begin, end, lane::PROGRAM + kind as u8, s);
         }
     }
 

@@ -45,7 +45,7 @@ impl Nand {
         let channel = &mut channels[d.channel as usize];
         if tables.cache_read {
             // The command of the next read goes ahead of these data.
-            if d.load > 1 {
+            if d.load > 1 || self.tables.independent {
                 self.advance_overlapping(now, die, s);
             }
             self.data_ready(now, die, s);
@@ -125,10 +125,11 @@ impl Nand {
     #[inline(never)]
     fn program_next<S: Schedule<Event>>(&mut self, now: Time, die: usize, id: u32, s: &mut S) {
         let (op, d) = (&self.ops[id], &mut self.dies[die]);
+        debug_assert!(op.kind == Kind::Program);
         let kind = self.tables.page_type(op.page, op.slc);
         let begin = now.max(d.input_ready);
         d.input = NONE;
-        (d.array, d.phase, d.begin, d.end) = (id, Phase::Busy, begin, begin + self.tables.program(kind));
+        (d.array, d.phase, d.begin, d.end) = (id, Phase::Busy, begin, begin + self.tables.program(kind, op));
         s.at(Lane(lane::PROGRAM + kind as u8), d.end, Event::Array(die as u16));
     }
 
@@ -166,7 +167,9 @@ impl Nand {
             self.decode(now, id, s);
             None
         };
-        if waited_for | waits != 0 || done.is_none() {
+        if self.tables.independent {
+            self.plane_released(now, die, number, s);
+        } else if waited_for | waits != 0 || done.is_none() {
             if self.dies[die].phase == Phase::Holding {
                 self.output(now, die, s);
             }
@@ -178,7 +181,7 @@ impl Nand {
     /// The data that were held in the data register move to the other, and wait to leave.
     #[cold]
     #[inline(never)]
-    fn output<S: Schedule<Event>>(&mut self, now: Time, die: usize, s: &mut S) {
+    pub(crate) fn output<S: Schedule<Event>>(&mut self, now: Time, die: usize, s: &mut S) {
         let d = &mut self.dies[die];
         (d.out, d.out_since) = (d.array, now);
         (d.array, d.phase) = (NONE, Phase::Idle);
@@ -200,7 +203,7 @@ impl Nand {
     /// The next read-retry step: first of all that wait for the die in its queue.
     fn read_again(&mut self, id: u32) {
         let op = &mut self.ops[id];
-        op.retries -= 1;
+        (op.retries, op.again) = (op.retries - 1, true);
         let (die, queue) = (op.die as usize, op.queue as usize);
         let d = &mut self.dies[die];
         d.stats.retries += 1;

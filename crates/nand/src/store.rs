@@ -488,6 +488,14 @@ impl Store {
         self.blocks[index][ERASES] = erases;
     }
 
+    /// Gives every block `erases` cycles: for a drive that begins worn.
+    pub(crate) fn set_all_erases(&mut self, erases: u32) {
+        // What is zero stays untouched memory.
+        if erases > 0 {
+            self.blocks.iter_mut().for_each(|block| block[ERASES] = erases);
+        }
+    }
+
     /// From now on the reads of each block are counted, four bytes a block.
     pub fn count_reads(&mut self) {
         if self.disturb.is_empty() {

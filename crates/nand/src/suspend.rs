@@ -2,9 +2,9 @@
 
 use sim::{Lane, Schedule, Time};
 
-use crate::die::Phase;
+use crate::die::{NOWHERE, Phase};
 use crate::nand::{Event, Nand, lane};
-use crate::op::{Kind, NONE};
+use crate::op::{Kind, NONE, REST};
 
 impl Nand {
     /// If reads of the host or of the map wait for a die: suspends what its array does, where that is allowed and
@@ -23,9 +23,7 @@ impl Nand {
     fn suspend_for_reads<S: Schedule<Event>>(&mut self, now: Time, die: usize, s: &mut S) {
         let scheduling = &self.config.scheduling;
         let d = &mut self.dies[die];
-        // The cache register must be free for the reads.
-        let free = d.phase == Phase::Busy && d.input == NONE;
-        if !free || d.overtaken >= scheduling.overtakes_max {
+        if d.phase != Phase::Busy || d.overtaken >= scheduling.overtakes_max {
             return;
         }
         let op = &mut self.ops[d.array];
@@ -37,10 +35,12 @@ impl Nand {
         if !allowed || op.suspensions >= scheduling.suspensions_max {
             return;
         }
-        if now < d.begin {
+        // Not before the array has begun and what is on its way into the cache register is there.
+        let ready = if d.input == NONE { d.begin } else { d.begin.max(d.input_ready) };
+        if now < ready {
             if !d.suspend_asked {
                 d.suspend_asked = true;
-                s.at(Lane(lane::SUSPEND), d.begin, Event::Suspend(die as u16));
+                s.at(Lane(lane::SUSPEND), ready, Event::Suspend(die as u16));
             }
             return;
         }
@@ -49,6 +49,12 @@ impl Nand {
             return;
         }
         op.suspensions += 1;
+        if d.input != NONE {
+            // The reads need the cache register: the controller sends the data of the next program once more, later.
+            let next = std::mem::replace(&mut d.input, NONE);
+            d.queues[REST].push_front(&mut self.ops, next);
+        }
+        let d = &mut self.dies[die];
         d.stats.suspensions += 1;
         d.remaining = remaining;
         d.phase = Phase::Suspending;
@@ -73,7 +79,7 @@ impl Nand {
     pub(crate) fn resume<S: Schedule<Event>>(&mut self, now: Time, die: usize, s: &mut S) {
         let d = &mut self.dies[die];
         let op = &self.ops[d.suspended];
-        (d.array, d.suspended, d.phase) = (d.suspended, NONE, Phase::Busy);
+        (d.array, d.suspended, d.phase, d.sensed) = (d.suspended, NONE, Phase::Busy, NOWHERE);
         (d.begin, d.end) = (now, now + self.config.scheduling.resume_overhead + d.remaining);
         let lane = if op.kind == Kind::Erase { lane::ERASE } else { lane::PROGRAM };
         s.at(Lane(lane), d.end, Event::Array(die as u16));

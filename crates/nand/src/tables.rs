@@ -3,8 +3,9 @@
 use media::PageAddr;
 use sim::Time;
 
-use crate::config::{Config, Policy};
+use crate::config::{Config, Policy, Reuse};
 use crate::op::{HOST, MAP, Op, REST};
+use crate::variation::Factors;
 
 /// Page types: those of the cell, and SLC mode; so many that three bits count them.
 const TYPES: usize = 8;
@@ -15,6 +16,8 @@ pub(crate) struct Tables {
     types: Vec<u8>,
     read: [Time; TYPES],
     program: [Time; TYPES],
+    /// Factors on these by location, if they vary.
+    factors: Option<Box<Factors>>,
     pub read_command: Time,
     pub program_command: Time,
     pub erase_command: Time,
@@ -29,12 +32,22 @@ pub(crate) struct Tables {
     pub read_uw: u64,
     pub cache_read: bool,
     pub cache_program: bool,
-    /// A die may start an operation while it is at another: cache reads or programs.
+    /// A die may start an operation while it is at another: cache reads or programs, reads of other planes.
     pub overlaps: bool,
+    /// Planes of a die read independently.
+    pub independent: bool,
+    /// A read of the page in the register skips sensing...
+    pub reuse_page: bool,
+    /// ...unless its die has been idle since.
+    pub forgets: bool,
     /// Programs or erases may be suspended.
     pub suspends: bool,
     /// The queue of a read, by `media::Class`.
     pub read_queues: [u8; 3],
+    /// Bytes of a codeword, of which a read transfers a whole number; its mask, if it is a power of two.
+    codeword: u32,
+    codeword_mask: Option<u32>,
+    pub dies: usize,
     blocks: u32,
     planes_mask: u16,
     plane_blocks: usize,
@@ -43,7 +56,7 @@ pub(crate) struct Tables {
 }
 
 impl Tables {
-    pub(crate) fn new(config: &Config) -> Tables {
+    pub(crate) fn new(config: &Config, seed: u64) -> Tables {
         let (g, t, s) = (config.geometry, config.timing, config.scheduling);
         let bits = config.cell.bits();
         let mut read = [t.slc_read; TYPES];
@@ -55,6 +68,7 @@ impl Tables {
             types: (0..g.pages).map(|page| (page % bits) as u8).collect(),
             read,
             program,
+            factors: Factors::new(config, seed).map(Box::new),
             read_command: t.read_command,
             program_command: t.program_command,
             erase_command: t.erase_command,
@@ -66,9 +80,15 @@ impl Tables {
             read_uw: config.power.read_uw,
             cache_read: s.cache_read,
             cache_program: s.cache_program,
-            overlaps: s.cache_read || s.cache_program,
+            overlaps: s.cache_read || s.cache_program || s.independent_reads,
+            independent: s.independent_reads,
+            reuse_page: s.reuse_page != Reuse::Never,
+            forgets: s.reuse_page == Reuse::Queued,
             suspends: reads_first && (s.program_suspend || s.erase_suspend),
             read_queues: if reads_first { [HOST as u8, MAP as u8, REST as u8] } else { [REST as u8; 3] },
+            codeword: config.ecc.codeword_bytes.max(1),
+            codeword_mask: config.ecc.codeword_bytes.is_power_of_two().then(|| config.ecc.codeword_bytes - 1),
+            dies: g.all_dies() as usize,
             blocks: g.blocks,
             planes_mask: ((1u32 << g.planes) - 1) as u16,
             plane_blocks: g.blocks as usize,
@@ -94,14 +114,34 @@ impl Tables {
         if slc { SLC_TYPE } else { kind }
     }
 
+    /// Array time of the read `op`, of a page of type `kind`.
     #[inline(always)]
-    pub(crate) fn read(&self, kind: usize) -> Time {
-        self.read[kind % TYPES]
+    pub(crate) fn read(&self, kind: usize, op: &Op) -> Time {
+        let time = self.read[kind % TYPES];
+        if self.factors.is_none() { time } else { self.by_place(time, op, kind) }
     }
 
+    /// Array time of the program `op`, of a page of type `kind`.
     #[inline(always)]
-    pub(crate) fn program(&self, kind: usize) -> Time {
-        self.program[kind % TYPES]
+    pub(crate) fn program(&self, kind: usize, op: &Op) -> Time {
+        let time = self.program[kind % TYPES];
+        if self.factors.is_none() { time } else { self.by_place(time, op, kind) }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn by_place(&self, time: Time, op: &Op, kind: usize) -> Time {
+        self.factors.as_ref().map_or(time, |factors| factors.apply(time, op, kind == SLC_TYPE))
+    }
+
+    /// Bytes transferred for a read of `bytes` of `planes` pages: whole codewords.
+    #[inline(always)]
+    pub(crate) fn whole_codewords(&self, bytes: u32, planes: u64) -> u32 {
+        let whole = match self.codeword_mask {
+            Some(mask) => (bytes + mask) & !mask,
+            None => bytes.next_multiple_of(self.codeword),
+        };
+        whole.min((self.page_bytes * planes) as u32)
     }
 
     /// Time of `bytes` on a channel.

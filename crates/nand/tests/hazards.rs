@@ -44,7 +44,7 @@ fn wear_out(w: &mut World) -> (u32, nand::Kind) {
 #[test]
 fn a_block_fails_when_it_is_worn() {
     let mut config = config();
-    config.wear.endurance = Some(Endurance { spread: Spread::LogNormal, mean: 50.0, deviation: 5.0 });
+    config.wear.endurance = Some(Endurance { spread: Spread::LogNormal, mean: 50.0, deviation: 5.0, slc_factor: 1.0 });
     let mut w = World::new(&config);
     let (erases, _) = wear_out(&mut w);
     // The weakest of six pages and a block.
@@ -60,7 +60,7 @@ fn a_block_fails_when_it_is_worn() {
 fn a_block_endures_the_cycles_it_is_given_and_no_more() {
     let mut config = config();
     config.geometry.blocks = 12;
-    config.wear.endurance = Some(Endurance { spread: Spread::Normal, mean: 10.0, deviation: 0.0 });
+    config.wear.endurance = Some(Endurance { spread: Spread::Normal, mean: 10.0, deviation: 0.0, slc_factor: 1.0 });
     let mut w = World::new(&config);
     let (erases, kind) = wear_out(&mut w);
     // Ten erases; the eleventh fails.
@@ -72,6 +72,27 @@ fn a_block_endures_the_cycles_it_is_given_and_no_more() {
         w.program(now, erases, page(0, 1, erases, 0), false);
         w.run();
         assert_eq!(w.done.pop().unwrap().1.status, expected);
+    }
+}
+
+#[test]
+fn a_block_of_one_bit_a_cell_endures_more() {
+    let mut config = config();
+    config.geometry.blocks = 120;
+    config.cell = nand::Cell::Tlc;
+    config.wear.endurance = Some(Endurance { spread: Spread::Normal, mean: 10.0, deviation: 0.0, slc_factor: 10.0 });
+    for (slc, erases, expected) in [
+        (false, 10, Status::Ok),
+        (false, 11, Status::Failed),
+        (true, 11, Status::Ok),
+        (true, 100, Status::Ok),
+        (true, 101, Status::Failed),
+    ] {
+        let mut w = World::new(&config);
+        w.nand.store_mut().set_erases(0, 0, 1, erases);
+        w.program(Time::ZERO, 0, page(0, 1, 1, 0), slc);
+        w.run();
+        assert_eq!(w.done[0].1.status, expected, "{erases} cycles, one bit a cell: {slc}");
     }
 }
 

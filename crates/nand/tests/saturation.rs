@@ -87,9 +87,10 @@ fn the_channel_is_the_bound_where_it_is_slower() {
 
 #[test]
 fn the_die_is_the_bound_where_it_is_slower() {
-    // 512 bytes leave in 1.5 us: a die is busy for 76.6 us a read, and each channel for a sixth of its time.
+    // A codeword of 512 bytes leaves in 1.5 us: a die is busy for 76.6 us a read, and each channel for a sixth of its time.
     let mut config = reference();
     config.geometry.chips = 2;
+    config.ecc.codeword_bytes = 512;
     let run = random_reads(&config, 32, 2048, 512, 100_000);
     let read = 75e-6 + 512.0 / 333e6 + 100e-9;
     let bound = 32.0 / read;

@@ -6,6 +6,7 @@ mod front;
 
 mod bridges;
 mod conservation;
+mod handling;
 mod interrupts;
 mod latency;
 mod sharing;

@@ -141,9 +141,10 @@ fn link(s: &System) -> Result<(), SystemError> {
     s.power_of_two("link.max_payload", s.link.max_payload)?;
     s.power_of_two("link.max_read_request", s.link.max_read_request)?;
     let (boundary, payload) = ("link.read_completion_boundary", "link.max_payload");
-    s.power_of_two(boundary, s.link.read_completion_boundary)?;
+    let bytes = s.link.read_completion_boundary.unwrap_or(s.link.max_payload);
+    s.power_of_two(boundary, bytes)?;
     let most = format!("at most {payload} ({})", s.setting(payload).value.plain());
-    s.expect(s.link.read_completion_boundary <= s.link.max_payload, &[boundary, payload], &most)?;
+    s.expect(bytes <= s.link.max_payload, &[boundary, payload], &most)?;
     s.expect(s.link.data_fis.is_multiple_of(SECTOR), &["link.data_fis"], "a multiple of 512B")?;
     s.power_of_two("host.page", s.host.page)?;
     s.expect(s.host.ahci.region.is_multiple_of(SECTOR), &["host.ahci.region"], "a multiple of 512B")?;

@@ -165,6 +165,8 @@ section! {
         table power: ControllerPower;
         /// What the firmware costs.
         table firmware: Firmware;
+        /// Staging paths for requests of more than one mapping unit.
+        table staging: Staging;
         /// Memory for data that was read.
         table read_cache: ReadCache;
         /// Memory for data on its way to flash.
@@ -344,6 +346,57 @@ section! {
         "device.firmware.complete" complete: Time = TIME,
             assumed("0s", "hardware does it"),
             "Core time to complete a command.";
+        "device.firmware.jump" jump: Time = TIME,
+            assumed("0s", "no effect unless a measured drive shows one"),
+            "Core time after a write that continues none of the last 16 sequential streams; the write itself does not wait for it.",
+            when "link.type" is "pcie" | "sata" | "ufs" | "ddr";
+
+        /// Waits that occupy no core.
+        table wait: Wait;
+    }
+}
+
+section! {
+    /// Waits of the firmware that occupy no core, between a command's decoding and its start.
+    Wait {
+        "device.firmware.wait.read" read: Time = TIME,
+            assumed("0s", "no effect unless a measured drive shows one"),
+            "Wait of a read.",
+            when "link.type" is "pcie" | "sata" | "ufs" | "ddr";
+        "device.firmware.wait.write" write: Time = TIME,
+            assumed("0s", "no effect unless a measured drive shows one"),
+            "Wait of a write.",
+            when "link.type" is "pcie" | "sata" | "ufs" | "ddr";
+        "device.firmware.wait.trim" trim: Time = TIME,
+            assumed("0s", "no effect unless a measured drive shows one"),
+            "Wait of a trim.",
+            when "link.type" is "pcie" | "sata" | "ufs" | "ddr";
+        "device.firmware.wait.flush" flush: Time = TIME,
+            assumed("0s", "no effect unless a measured drive shows one"),
+            "Wait of a flush.",
+            when "link.type" is "pcie" | "sata" | "ufs" | "ddr";
+        "device.firmware.wait.split" split: Time = TIME,
+            assumed("0s", "no effect unless a measured drive shows one"),
+            "Additional wait of a read or write that touches more than one ftl.unit.",
+            when "link.type" is "pcie" | "sata" | "ufs" | "ddr";
+        "device.firmware.wait.unit" unit: Time = TIME,
+            assumed("0s", "no effect unless a measured drive shows one"),
+            "Additional wait for each ftl.unit beyond the first that a read or write touches.",
+            when "link.type" is "pcie" | "sata" | "ufs" | "ddr";
+    }
+}
+
+section! {
+    /// Staging paths for the data of requests that touch more than one ftl.unit.
+    Staging {
+        "device.staging.read" read: Option<u64> = RATE.or("unlimited"),
+            assumed("unlimited", "no effect unless a measured drive shows one"),
+            "Bytes per second of the staging path for reads.",
+            when "link.type" is "pcie" | "sata" | "ufs" | "ddr";
+        "device.staging.write" write: Option<u64> = RATE.or("unlimited"),
+            assumed("unlimited", "no effect unless a measured drive shows one"),
+            "Bytes per second of the staging path for writes.",
+            when "link.type" is "pcie" | "sata" | "ufs" | "ddr";
     }
 }
 

@@ -67,6 +67,18 @@ words! {
 }
 
 words! {
+    /// When a page that was read is not sensed again.
+    Reuse {
+        /// Always sensed.
+        Never = "never",
+        /// For reads that come while their die is at work.
+        Queued = "queued",
+        /// As long as nothing else has used the register.
+        Held = "held",
+    }
+}
+
+words! {
     /// Shape of the distribution of endurances.
     Spread {
         /// Normal.
@@ -162,6 +174,12 @@ section! {
         "flash.cache_program" cache_program: bool = BOOL,
             assumed("true", "ONFI's program cache commands; all chips of today have them"),
             "A plane takes its next page while it programs the last one.";
+        "flash.independent_reads" independent_reads: bool = BOOL,
+            assumed("false", "many dies read one plane at a time, or all planes at the same address"),
+            "Planes of a die read different pages at the same time (independent plane reads) while the die neither programs nor erases.";
+        "flash.reuse_page" reuse_page: Reuse = Kind::words(Reuse::WORDS),
+            assumed("queued", "controllers combine waiting reads of one page; read data is kept in their own memory, if at all"),
+            "Whether a read of the page in a plane's register skips sensing: never; queued, if it arrived while the die was busy; held, until another operation uses the register.";
         "flash.commands_first" commands_first: bool = BOOL,
             assumed("true", "they are short, and a die that waits for its command idles"),
             "Commands that wait for a channel go before data that do.";
@@ -174,6 +192,9 @@ section! {
         "flash.age" age: u64 = AGE.within(0.0, 4294967295.0),
             assumed("0s", "data is as old as the run"),
             "Age of the data that is in flash when a run starts; counts for retention errors.";
+        "flash.cycles" cycles: u32 = COUNT.within(0.0, 4294967295.0),
+            assumed("0", "a drive begins new"),
+            "Program and erase cycles of every block before the drive is prepared; bit errors and endurance count them.";
 
         /// Time that commands take on a channel.
         table command: Command;
@@ -189,6 +210,8 @@ section! {
         table power: Power;
         /// Operations interrupted for a read.
         table suspend: Suspend;
+        /// Variation between dies, blocks and word lines.
+        table variation: Variation;
     }
 }
 
@@ -212,7 +235,7 @@ section! {
     Ecc {
         "flash.ecc.codeword" codeword: u64 = SIZE.within(256.0, 65536.0),
             assumed("1KiB", "as data sheets state what they require"),
-            "Data bytes of a codeword; a page holds a whole number of them.";
+            "Data bytes of a codeword; a page holds a whole number of them, and reads move whole ones.";
         "flash.ecc.correctable" correctable: u32 = COUNT.within(1.0, 65535.0),
             assumed("72", "as a BCH code of the TLC generation corrects in 1 KiB"),
             "Wrong bits of a codeword that can be corrected.";
@@ -225,6 +248,9 @@ section! {
         "flash.ecc.retry_factor" retry_factor: f64 = FRACTION,
             assumed("0.5", "a shifted read voltage finds fewer errors"),
             "What each further read leaves of the bit error rate.";
+        "flash.ecc.retry_floor" retry_floor: f64 = FRACTION,
+            assumed("0.1", "cells whose states overlap are misread at any voltage"),
+            "Fraction of the bit error rate that remains at every retry.";
         "flash.ecc.decoders" decoders: Option<u32> = COUNT.within(1.0, 256.0).or("unlimited"),
             given("2", "Seo et al., A Mobile Storage Leveraging the DRAM Interface, 4.1"),
             "Decoders, shared by all channels; elsewhere there are as many as are wanted.",
@@ -252,6 +278,9 @@ section! {
         "flash.endurance.spread" spread: Spread = Kind::words(Spread::WORDS),
             assumed("normal", "the sum of many small causes"),
             "Shape of its distribution.";
+        "flash.endurance.slc_factor" slc_factor: f64 = NUMBER.within(0.001, 1000000.0),
+            assumed("10", "SLC is rated for 30,000 to 100,000 cycles where TLC is for 3,000"),
+            "Endurance of a block used as one bit a cell, as a multiple of the endurance in its own mode.";
     }
 }
 
@@ -361,5 +390,23 @@ section! {
         "flash.suspend.max" max: u32 = COUNT.within(1.0, 65535.0),
             assumed("8", "reads must not starve a program for ever"),
             "Suspensions that one operation suffers at most.";
+    }
+}
+
+section! {
+    /// Variation between locations: 10% means from 10 % below to 10 % above nominal. A location keeps its value.
+    Variation {
+        "flash.variation.dies" dies: f64 = FRACTION.within(0.0, 0.9),
+            assumed("0", "not known of most dies"),
+            "Variation of array times between dies, drawn uniformly for each die.";
+        "flash.variation.blocks" blocks: f64 = FRACTION.within(0.0, 0.9),
+            assumed("0", "not known of most dies"),
+            "Variation of array times between blocks, drawn uniformly for each block; a multi-plane operation takes as long as its slowest block.";
+        "flash.variation.word_lines" word_lines: f64 = FRACTION.within(0.0, 0.9),
+            assumed("0", "not known of most dies"),
+            "Variation of array times along a block, linear from its first (fastest) to its last (slowest) word line.";
+        "flash.variation.bad_blocks" bad_blocks: f64 = FRACTION,
+            assumed("0", "not known of most dies"),
+            "Variation of the share of bad blocks between dies, drawn uniformly for each die around flash.bad_blocks.";
     }
 }

@@ -133,8 +133,8 @@ section! {
             given("512B", "PCI Express Base Specification: the default of Max_Read_Request_Size"),
             "Most bytes that one PCIe read asks for (Max_Read_Request_Size), a power of two.",
             when "link.type" is "pcie";
-        "link.read_completion_boundary" read_completion_boundary: u64 = SIZE.within(64.0, 4096.0),
-            assumed("64B", "many hosts cut every answer at 64 bytes (Neugebauer et al., SIGCOMM 2018, model it so)"),
+        "link.read_completion_boundary" read_completion_boundary: Option<u64> = SIZE.within(64.0, 4096.0).or("max_payload"),
+            assumed("max_payload", "products write 6.9 GB/s on PCIe 4.0 x4, which packets of 64 bytes (5.9) or 128 (6.7) do not let through"),
             "Bytes of each packet of the answer to a PCIe read, a power of two; at most max_payload.",
             when "link.type" is "pcie";
         "link.dllp" dllp: u64 = SIZE.within(0.0, 64.0),

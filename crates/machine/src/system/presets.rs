@@ -16,6 +16,7 @@ macro_rules! files {
 const FILES: &[(&str, &str)] = files![
     "nvme-client-tlc",
     "nvme-enterprise-tlc",
+    "samsung-980-pro-1tb",
     "sata-mlc",
     "mqsim-ideal-map",
     "mqsim-default",

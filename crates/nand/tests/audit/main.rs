@@ -34,7 +34,7 @@ fn traffic() -> impl Strategy<Value = Traffic> {
 
 prop_compose! {
     fn configs()(
-        flags in any::<[bool; 7]>(),
+        flags in any::<[bool; 8]>(),
         mlc in any::<bool>(),
         overtakes_max in 1u32..5,
         suspensions_max in 0u32..4,
@@ -47,12 +47,13 @@ prop_compose! {
         if one_channel {
             (c.geometry.channels, c.geometry.chips) = (1, 4);
         }
-        let [fifo, cache_read, cache_program, program_suspend, erase_suspend, quick, commands_first] = flags;
+        let [fifo, cache_read, cache_program, program_suspend, erase_suspend, quick, commands_first, reuse_page] = flags;
         let s = &mut c.scheduling;
         s.policy = if fifo { Policy::Fifo } else { Policy::ReadsFirst };
         (s.cache_read, s.cache_program) = (cache_read, cache_program);
         (s.program_suspend, s.erase_suspend) = (program_suspend, erase_suspend);
         s.commands_first = commands_first;
+        s.reuse_page = if reuse_page { nand::Reuse::Held } else { nand::Reuse::Never };
         (s.overtakes_max, s.suspensions_max) = (overtakes_max, suspensions_max);
         (s.suspend_latency, s.resume_overhead) = (Time::from_ns(5_100), Time::from_ns(7_300));
         c.ecc.decode = Time::from_ns(decode);

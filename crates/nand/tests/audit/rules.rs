@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, HashMap};
 
 use media::{Class, PlaneMask};
-use nand::{Config, Done, Kind, LogEntry, Policy, Step};
+use nand::{Config, Done, Kind, LogEntry, Policy, Reuse, Step};
 use sim::Time;
 
 use crate::support::Asked;
@@ -23,6 +23,8 @@ struct Pass {
     start: Span,
     arrays: Vec<Span>,
     out: Option<Span>,
+    /// A program whose data were in the cache register when what was in the array was suspended: they come once more.
+    dropped: bool,
 }
 
 impl Pass {
@@ -85,8 +87,9 @@ pub fn audit(config: &Config, submissions: &Submissions, log: &[LogEntry], done:
         dies.entry(facts(config, &submissions[pass.submission].1).die).or_default().push(pass);
     }
     for (die, passes) in &mut dies {
-        passes.sort_by_key(|p| (p.begin(), p.submission));
+        passes.sort_by_key(|p| (p.begin(), p.array_end(), p.end(), p.submission));
         registers(config, submissions, passes);
+        reuse(config, submissions, passes);
         order(config, submissions, passes);
         precedence(config, submissions, passes);
         map_first(config, submissions, passes);
@@ -149,16 +152,35 @@ fn passes(config: &Config, submissions: &Submissions, log: &[LogEntry], done: &[
             };
             assert_eq!((start.step, start.to - start.from), expected, "start of {asked:?}");
             assert!(start.from >= last, "{asked:?} starts at {} before {last}", start.from);
+            let dropped = f.kind == Kind::Program && more.first().is_some_and(|e| e.step == Step::DataIn);
+            if dropped {
+                assert!(s.cache_program && s.program_suspend, "data of {asked:?} are dropped");
+                let start = (start.from, start.to);
+                passes.push(Pass {
+                    submission: index,
+                    first,
+                    start,
+                    arrays: vec![(start.1, start.1)],
+                    out: None,
+                    dropped,
+                });
+                (rest, first, last) = (more, false, start.1);
+                continue;
+            }
             let count = more.iter().take_while(|e| e.step == Step::Array).count();
             let arrays: Vec<Span> = more[..count].iter().map(|e| (e.from, e.to)).collect();
             rest = &more[count..];
             let pass = match asked {
                 Asked::Read(op) => {
                     let time = t.read[op.page.page as usize % config.cell.bits() as usize];
-                    assert_eq!(arrays, [(start.to, start.to + time)], "array of {asked:?}");
+                    // Whether the register has the page is for the die's passes in order to say.
+                    let reused = s.reuse_page == Reuse::Held && first && arrays == [(start.to, start.to)];
+                    assert!(reused || arrays == [(start.to, start.to + time)], "array of {asked:?}: {arrays:?}");
                     let (out, more) = rest.split_first().expect("data leave");
                     rest = more;
-                    let data = Time::of_transfer(u64::from(op.bytes), t.transfers_per_s);
+                    let whole = op.bytes.next_multiple_of(config.ecc.codeword_bytes);
+                    let most = config.geometry.page_bytes * op.page.planes.count();
+                    let data = Time::of_transfer(u64::from(whole.min(most)), t.transfers_per_s);
                     assert_eq!((out.step, out.to - out.from), (Step::DataOut, data));
                     assert!(out.from >= arrays[0].1);
                     last = out.to + config.ecc.decode;
@@ -168,6 +190,7 @@ fn passes(config: &Config, submissions: &Submissions, log: &[LogEntry], done: &[
                         start: (start.from, start.to),
                         arrays,
                         out: Some((out.from, out.to)),
+                        dropped,
                     }
                 }
                 _ => {
@@ -191,7 +214,7 @@ fn passes(config: &Config, submissions: &Submissions, log: &[LogEntry], done: &[
                     }
                     assert!(rest.is_empty(), "{asked:?} goes on after its array");
                     last = arrays[arrays.len() - 1].1;
-                    Pass { submission: index, first, start: (start.from, start.to), arrays, out: None }
+                    Pass { submission: index, first, start: (start.from, start.to), arrays, out: None, dropped }
                 }
             };
             passes.push(pass);
@@ -226,7 +249,12 @@ fn registers(config: &Config, submissions: &Submissions, passes: &[&Pass]) {
             assert!(after.begin() >= read.end(), "{after:?} starts with both registers full: {read:?}");
         }
     }
-    let writes: Vec<&&Pass> = passes.iter().filter(|p| kind(p) != Kind::Read).collect();
+    let dropped = passes.iter().filter(|p| p.dropped);
+    let writes: Vec<&&Pass> = passes.iter().filter(|p| kind(p) != Kind::Read && !p.dropped).collect();
+    for pass in dropped {
+        let paused = |w: &&&Pass| w.arrays.windows(2).any(|a| w.start.0 < pass.start.0 && a[0].1 >= pass.start.1);
+        assert!(writes.iter().any(paused), "{pass:?} is dropped, but nothing is suspended");
+    }
     for (i, write) in writes.iter().enumerate() {
         for pause in write.arrays.windows(2) {
             let read = reads.iter().any(|r| r.begin() >= pause[0].1 && r.end() <= pause[1].0);
@@ -253,6 +281,28 @@ fn registers(config: &Config, submissions: &Submissions, passes: &[&Pass]) {
         if let Some(after) = writes.get(i + 2) {
             assert!(after.begin() >= write.array_end(), "{after:?} loads with the register full: {write:?}");
         }
+    }
+}
+
+/// A page is sensed unless the register has it: unless the die read it last, and nothing else since.
+fn reuse(config: &Config, submissions: &Submissions, passes: &[&Pass]) {
+    let page = |p: &Pass| match &submissions[p.submission].1 {
+        Asked::Read(op) => Some((op.page.planes.0, op.page.block, op.page.page)),
+        _ => None,
+    };
+    let mut held = None;
+    let resumes = |from: Time, to: Time| passes.iter().any(|p| p.arrays[1..].iter().any(|a| from <= a.0 && a.0 <= to));
+    let mut last = Time::ZERO;
+    for pass in passes {
+        let wanted = page(pass);
+        if wanted.is_some() {
+            let has = config.scheduling.reuse_page == Reuse::Held
+                && pass.first
+                && held == wanted
+                && !resumes(last, pass.begin());
+            assert_eq!(pass.arrays[0].0 == pass.arrays[0].1, has, "{pass:?} with {held:?} in the register");
+        }
+        (held, last) = (wanted, pass.begin());
     }
 }
 

@@ -5,7 +5,8 @@ use std::collections::HashMap;
 
 use media::{BlockAddr, Class, EraseOp, Geometry, OpId, PageAddr, PlaneMask, ProgramOp, ReadOp, Status};
 use nand::{
-    Cell, Config, Done, Ecc, Event, Faults, Kind, Nand, Order, PayloadKind, Power, Scheduling, Timing, UnitWrite, Wear,
+    Cell, Config, Done, Ecc, Event, Faults, Kind, Nand, Order, PayloadKind, Power, Scheduling, Timing, UnitWrite,
+    Variation, Wear,
 };
 use sim::{EventQueue, Lane, Schedule, Streams, Time, Track};
 
@@ -80,6 +81,8 @@ pub fn config() -> Config {
         errors: None,
         ecc: Ecc::default(),
         age_s: 0,
+        cycles: 0,
+        variation: Variation::default(),
         faults: Faults::default(),
         power: Power {
             read_uw: 10,
