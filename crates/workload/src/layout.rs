@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use media::SECTOR;
 
 use crate::error::{Beyond, Error};
+use crate::fio::ReplayKeys;
 use crate::trace::{Format, Place, Reader, Record, RecordOp};
 
 const ALIGN: u64 = 1 << 20;
@@ -41,7 +42,7 @@ pub(crate) struct Device {
 
 impl Trace {
     /// Reads a trace through.
-    pub fn survey(path: &Path, format: Option<Format>) -> Result<Trace, Error> {
+    pub fn survey(path: &Path, format: Option<Format>, keys: &ReplayKeys) -> Result<Trace, Error> {
         let mut reader = Reader::open(path, format)?;
         let mut trace = Trace {
             path: path.to_owned(),
@@ -59,6 +60,7 @@ impl Trace {
             if record.op == RecordOp::Wait {
                 continue;
             }
+            let record = keys.place(record);
             let Some((offset, bytes)) = sectors(&record) else {
                 trace.unaligned += 1;
                 continue;
