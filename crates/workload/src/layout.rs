@@ -25,6 +25,10 @@ pub(crate) struct Trace {
     pub reordered: u64,
     /// Entries that ask nothing of a drive.
     pub skipped: u64,
+    /// Of them, requests of no bytes.
+    pub empty: u64,
+    /// Its clock counts whole seconds, in which several requests come.
+    pub whole_seconds: bool,
     pub devices: Vec<Device>,
 }
 
@@ -52,6 +56,8 @@ impl Trace {
             unaligned: 0,
             reordered: 0,
             skipped: 0,
+            empty: 0,
+            whole_seconds: false,
             devices: Vec::new(),
         };
         while let Some(record) = reader.next() {
@@ -83,6 +89,7 @@ impl Trace {
             }
         }
         (trace.reordered, trace.skipped) = (reader.reordered(), reader.skipped());
+        (trace.empty, trace.whole_seconds) = (reader.empty(), trace.timed && reader.counts_whole_seconds());
         let mut base = 0u64;
         let apart = trace.format.has_devices_apart();
         for (device, name) in trace.devices.iter_mut().zip(reader.devices()) {
@@ -124,7 +131,7 @@ impl Format {
 
 /// Where a reader stands.
 pub(crate) fn place(reader: &Reader) -> Place {
-    if reader.format() == Format::Vscsi { Place::Record(reader.line()) } else { Place::Line(reader.line()) }
+    if matches!(reader.format(), Format::Vscsi | Format::OracleGeneral) { Place::Record(reader.line()) } else { Place::Line(reader.line()) }
 }
 
 /// Offset and bytes of a record in whole sectors; none where a trim does not hold one. A flush is an empty range.

@@ -80,6 +80,7 @@ impl Workload {
         let name = path.display().to_string();
         if format.is_none() && is_job_file(path).map_err(|source| Error::Io { file: name.clone(), source })? {
             let bytes = fs::read(path).map_err(|source| Error::Io { file: name.clone(), source })?;
+            let bytes = bytes.strip_prefix(MARK).map(<[u8]>::to_vec).unwrap_or(bytes);
             let text = String::from_utf8(bytes).map_err(|error| {
                 let line = error.as_bytes()[..error.utf8_error().valid_up_to()].split(|byte| *byte == b'\n').count();
                 JobFileError {
@@ -238,8 +239,20 @@ fn trace_notes(name: &str, trace: &Trace) -> Vec<String> {
     if trace.unaligned > 0 {
         notes.push(format!("{name}: {} of {} requests are fitted to whole sectors", trace.unaligned, trace.requests));
     }
-    if trace.skipped > 0 {
-        notes.push(format!("{name}: {} entries ask nothing of a drive and are left out", trace.skipped));
+    if matches!(trace.format, Format::OracleGeneral | Format::Objects) {
+        notes.push(format!("{name}: its format has no operations: all requests are reads"));
+    }
+    if trace.whole_seconds {
+        notes.push(format!(
+            "{name}: its clock counts whole seconds: the requests of a second arrive at once, and their response times are \
+             those of a burst"
+        ));
+    }
+    if trace.empty > 0 {
+        notes.push(format!("{name}: {} requests of no bytes are left out", trace.empty));
+    }
+    if trace.skipped > trace.empty {
+        notes.push(format!("{name}: {} entries ask nothing of a drive and are left out", trace.skipped - trace.empty));
     }
     if trace.reordered > 0 {
         notes.push(format!(
@@ -250,6 +263,9 @@ fn trace_notes(name: &str, trace: &Trace) -> Vec<String> {
     notes
 }
 
+/// A byte order mark, which is no part of the text behind it.
+const MARK: &[u8] = b"\xef\xbb\xbf";
+
 /// Whether the first line that is neither empty nor a comment is a section.
 fn is_job_file(path: &Path) -> std::io::Result<bool> {
     if path.extension().is_some_and(|extension| extension == "fio") {
@@ -257,7 +273,7 @@ fn is_job_file(path: &Path) -> std::io::Result<bool> {
     }
     let mut head = Vec::new();
     fs::File::open(path)?.take(1 << 16).read_to_end(&mut head)?;
-    let mut lines = head.split(|byte| *byte == b'\n').map(<[u8]>::trim_ascii);
+    let mut lines = head.strip_prefix(MARK).unwrap_or(&head).split(|byte| *byte == b'\n').map(<[u8]>::trim_ascii);
     Ok(lines
         .find(|line| !line.is_empty() && !line.starts_with(b";") && !line.starts_with(b"#"))
         .is_some_and(|line| line.starts_with(b"[")))

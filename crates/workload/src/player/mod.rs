@@ -280,6 +280,12 @@ impl Player {
         self.jobs[job].levels
     }
 
+    /// The latency that `job` searches a depth for, the time in which a depth is judged, and the percent of requests that
+    /// must keep to it.
+    pub fn latency_target(&self, job: usize) -> Option<(Time, Time, f64)> {
+        self.jobs[job].course.watch.as_ref().and_then(Watch::latency_target)
+    }
+
     /// Requests that `job` may have outstanding: what a search for a latency has come to, if it is searched for.
     pub fn depth(&self, job: usize) -> u32 {
         self.jobs[job].depth

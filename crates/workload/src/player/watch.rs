@@ -31,6 +31,11 @@ impl Watch {
         (depth.is_some() || steady.is_some()).then_some(Watch { depth, steady })
     }
 
+    /// The latency that a depth is searched for, the window, and the percentile.
+    pub fn latency_target(&self) -> Option<(Time, Time, f64)> {
+        self.depth.as_ref().map(|search| (search.keys.target, search.keys.window, search.keys.percentile))
+    }
+
     /// The job begins. Returns how many requests may be outstanding.
     pub fn start(&mut self, now: Time, depth: u32) -> u32 {
         if let Some(steady) = &mut self.steady {
