@@ -37,8 +37,8 @@ def run(
     Perfetto. `output`: a folder to write the result to. `replay`, for traces: ``open`` (when they say),
     ``closed:DEPTH`` (as fast as they are served), ``scaled:FACTOR`` (their times multiplied). `wrap`: addresses beyond
     the drive are wrapped into it. `columns`: where the fields of a trace of no known format stand, such as
-    ``time=0:us,op=2,offset=3:sectors,bytes=4``. `precondition`: ``none``, ``fill`` (written once in order), ``random`` (and
-    overwritten at random until write amplification settles) or ``steady`` (laid out as that would leave it, from
+    ``time=0:us,op=2,offset=3:sectors,bytes=4``. `precondition`: ``none``, ``fill`` (written once in order), ``random``
+    (and overwritten at random until write amplification settles) or ``steady`` (laid out as that would leave it, from
     theory). `warm_up`, cut off the statistics: ``detect``, ``keep`` (cut nothing) or a time, such as ``50ms``. `cache`:
     the folder in which prepared drives are kept, None for none, or ``default``: ``$NANDRAM_CACHE``, or ``nandram``
     in the user's cache folder. `set`: changes of the system, as in `load`.

@@ -45,7 +45,8 @@ pub(crate) fn complete(job: &mut Value, issued: Option<&Issued>, number: usize, 
     let levels = issued.and_then(|issued| issued.depths.get(number)).copied().unwrap_or_default();
     let all: u64 = levels.iter().sum();
     let names = ["1", "2", "4", "8", "16", "32", ">=64"];
-    job["iodepth_level"] = names.iter().zip(levels).map(|(name, count)| ((*name).to_owned(), share(count, all))).collect();
+    job["iodepth_level"] =
+        names.iter().zip(levels).map(|(name, count)| ((*name).to_owned(), share(count, all))).collect();
     let alone = |any: bool| {
         let names = ["0", "4", "8", "16", "32", "64", ">=64"];
         let class = |name: &str| json!(if any && name == "4" { 100.0 } else { 0.0 });
@@ -79,7 +80,13 @@ fn latency_classes(latencies: [&Histogram; 3]) -> [(&'static str, Value); 3] {
     const EDGES: [u64; 10] = [2, 4, 10, 20, 50, 100, 250, 500, 750, 1000];
     let (mut counts, mut beyond) = ([[0; 11]; 3], 0);
     for (ns, count) in latencies.iter().flat_map(|latencies| latencies.buckets()) {
-        let unit = if ns < 1_000 { 0 } else if ns < 1_000_000 { 1 } else { 2 };
+        let unit = if ns < 1_000 {
+            0
+        } else if ns < 1_000_000 {
+            1
+        } else {
+            2
+        };
         let value = ns / [1, 1_000, 1_000_000][unit];
         match EDGES.iter().position(|edge| value < *edge) {
             Some(class) => counts[unit][class] += count,
@@ -128,13 +135,19 @@ mod tests {
     #[test]
     fn latency_classes_are_fios_and_add_up() {
         let mut latencies = Histogram::default();
-        for (time, count) in [(Time::from_ns(150), 1), (Time::from_us(1), 2), (Time::from_us(80), 3), (Time::from_s(3), 4)] {
+        for (time, count) in
+            [(Time::from_ns(150), 1), (Time::from_us(1), 2), (Time::from_us(80), 3), (Time::from_s(3), 4)]
+        {
             (0..count).for_each(|_| latencies.record(time));
         }
         let none = Histogram::default();
         let [(_, ns), (_, us), (_, ms)] = latency_classes([&none, &latencies, &none]);
-        assert_eq!((&ns["250"], &us["2"], &us["100"], &ms[">=2000"]), (&json!(10.0), &json!(20.0), &json!(30.0), &json!(40.0)));
-        let sum = |classes: &Value| classes.as_object().expect("classes").values().filter_map(Value::as_f64).sum::<f64>();
+        assert_eq!(
+            (&ns["250"], &us["2"], &us["100"], &ms[">=2000"]),
+            (&json!(10.0), &json!(20.0), &json!(30.0), &json!(40.0))
+        );
+        let sum =
+            |classes: &Value| classes.as_object().expect("classes").values().filter_map(Value::as_f64).sum::<f64>();
         assert!((sum(&ns) + sum(&us) + sum(&ms) - 100.0).abs() < 1e-9);
         assert_eq!((ns.as_object().map(Map::len), ms.as_object().map(Map::len)), (Some(10), Some(12)));
     }

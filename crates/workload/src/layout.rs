@@ -131,7 +131,11 @@ impl Format {
 
 /// Where a reader stands.
 pub(crate) fn place(reader: &Reader) -> Place {
-    if matches!(reader.format(), Format::Vscsi | Format::OracleGeneral) { Place::Record(reader.line()) } else { Place::Line(reader.line()) }
+    if matches!(reader.format(), Format::Vscsi | Format::OracleGeneral) {
+        Place::Record(reader.line())
+    } else {
+        Place::Line(reader.line())
+    }
 }
 
 /// Offset and bytes of a record in whole sectors; none where a trim does not hold one. A flush is an empty range.

@@ -175,10 +175,7 @@ fn bad_job_files_are_explained() {
             "[a]\nioengine=libaoi\n",
             "mix.fio:2: ioengine: found \"libaoi\", expected one of libaio, io_uring, io_uring_cmd, posixaio, solarisaio, windowsaio, sg, xnvme, libblkio, sync, psync, vsync, pvsync, pvsync2; the nearest is \"libaio\"",
         ),
-        (
-            "[a]\nzonemode=zbd\n",
-            "mix.fio:2: zonemode: found \"zbd\", expected one of none, strided",
-        ),
+        ("[a]\nzonemode=zbd\n", "mix.fio:2: zonemode: found \"zbd\", expected one of none, strided"),
         ("[a]\nwait_for=b\n[b]\n", "mix.fio:2: wait_for: found \"b\", expected the name of a job above"),
         (
             "[a]\nrwmixread=70\nrwmixwrite=70\n",

@@ -34,7 +34,12 @@ fn alibaba_lines_are_read_with_and_without_their_header() {
         (380_000, Write, 19_496_058_880, 77_824),
         (448_000, Write, 9_811_763_200, 12_288),
     ];
-    for header in ["", "device_id,opcode,offset,length,timestamp\n", "\u{feff}", "\u{feff}device_id,opcode,offset,length,timestamp\r\n"] {
+    for header in [
+        "",
+        "device_id,opcode,offset,length,timestamp\n",
+        "\u{feff}",
+        "\u{feff}device_id,opcode,offset,length,timestamp\r\n",
+    ] {
         let (format, records) = read(format!("{header}{ALIBABA}"), None);
         assert_eq!((format, requests(&records)), (Format::Alibaba, expected.to_vec()), "{header:?}");
         assert_eq!(records.iter().map(|r| r.device).collect::<Vec<_>>(), [0, 1, 2]);
@@ -46,8 +51,11 @@ fn alibaba_lines_are_read_with_and_without_their_header() {
 fn tencent_lines_are_read_with_and_without_their_header() {
     use RecordOp::{Read, Write};
     let s = 1_000_000_000;
-    let expected =
-        [(0, Read, 1_003_027_216 * 512, 16 * 512), (s, Read, 12_910_952 * 512, 128 * 512), (s, Write, 8 * 512, 8 * 512)];
+    let expected = [
+        (0, Read, 1_003_027_216 * 512, 16 * 512),
+        (s, Read, 12_910_952 * 512, 128 * 512),
+        (s, Write, 8 * 512, 8 * 512),
+    ];
     for header in ["", "Timestamp,Offset,Size,IOType,VolumeID\n"] {
         let (format, records) = read(format!("{header}{TENCENT}"), None);
         assert_eq!((format, requests(&records)), (Format::Tencent, expected.to_vec()));
@@ -75,14 +83,18 @@ fn libcachesim_objects_are_sectors_in_records_and_blocks_in_text() {
     assert_eq!((format, requests(&found)), (Format::OracleGeneral, expected.to_vec()));
     let packed = zstd::encode_all(&records[..], 3).unwrap();
     assert_eq!(requests(&read(packed, None).1), expected);
-    let mut reader = Reader::from_bytes("t", oracle_general(&[(1, 1 << 60, 4096, -1)]), Some(Format::OracleGeneral)).unwrap();
+    let mut reader =
+        Reader::from_bytes("t", oracle_general(&[(1, 1 << 60, 4096, -1)]), Some(Format::OracleGeneral)).unwrap();
     assert_eq!(
         reader.next().unwrap().unwrap_err().to_string(),
         "t record 1: obj_id: found 1152921504606846976, expected a sector below 2^55"
     );
 
     let (format, found) = read("42\n7\n42\n", None);
-    assert_eq!((format, requests(&found)), (Format::Objects, vec![(0, Read, 172_032, 4096), (0, Read, 28_672, 4096), (0, Read, 172_032, 4096)]));
+    assert_eq!(
+        (format, requests(&found)),
+        (Format::Objects, vec![(0, Read, 172_032, 4096), (0, Read, 28_672, 4096), (0, Read, 172_032, 4096)])
+    );
     assert!(found.iter().all(|record| !record.timed));
 }
 
@@ -161,7 +173,11 @@ fn dram_traces_are_read() {
     use memory::Op::{Fetch, Read, Write};
     for (text, format, expected) in [
         ("0x2f80 READ 10\n0x100 WRITE 12\n", memory::Format::Dram, vec![(0x2f80, Read), (0x100, Write)]),
-        ("0x40 P_MEM_RD 1\n0x80 P_FETCH 2\n0xc0 P_MEM_WR 3\n", memory::Format::Dram, vec![(0x40, Read), (0x80, Fetch), (0xc0, Write)]),
+        (
+            "0x40 P_MEM_RD 1\n0x80 P_FETCH 2\n0xc0 P_MEM_WR 3\n",
+            memory::Format::Dram,
+            vec![(0x40, Read), (0x80, Fetch), (0xc0, Write)],
+        ),
         ("R 0x40\nW 64\n", memory::Format::Dram, vec![(0x40, Read), (64, Write)]),
         ("0x40 R\n0x80 W\n", memory::Format::Ramulator, vec![(0x40, Read), (0x80, Write)]),
     ] {

@@ -21,7 +21,8 @@ fn complaint(name: &str, bytes: &[u8], format: Option<Format>) -> String {
     }
 }
 
-const ALL: &str = "fio-iolog, msr, spc, blkparse, mqsim, vscsi, cloudphysics";
+const ALL: &str =
+    "fio-iolog, msr, spc, blkparse, mqsim, vscsi, cloudphysics, alibaba, tencent, oracleGeneral, libcachesim-text";
 
 #[test]
 fn lines() {

@@ -318,9 +318,13 @@ fn formatted(format: Format, requests: &[Request]) -> String {
             Format::CloudPhysics => format!("1,{s}.{us:06},{},{bytes},{sector}", rw(["2a", "28"])),
             Format::FioIolog => format!("{at} /{device} {} {offset} {bytes}", rw(["write", "read"])),
             Format::Alibaba => format!("{device},{},{offset},{bytes},{at}", rw(["W", "R"])),
-            Format::Columns(_) => format!("{device} {}.{:03} {sector} {bytes} {}", at / 1000, at % 1000, rw(["w", "READ"])),
+            Format::Columns(_) => {
+                format!("{device} {}.{:03} {sector} {bytes} {}", at / 1000, at % 1000, rw(["w", "READ"]))
+            }
             // Of whole seconds, of no operations, or not text.
-            Format::Tencent | Format::OracleGeneral | Format::Objects | Format::Vscsi => unreachable!("not in the table"),
+            Format::Tencent | Format::OracleGeneral | Format::Objects | Format::Vscsi => {
+                unreachable!("not in the table")
+            }
         }
     };
     let mut lines: Vec<String> = match format {

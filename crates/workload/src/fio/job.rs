@@ -361,7 +361,10 @@ impl Job {
             return fail("zonemode", "found strided without zonesize, expected zonesize=BYTES too");
         }
         if self.trims != Trims::default() && !(self.verify && self.rw.has(WRITE)) {
-            return fail("trim_backlog", "found it on a job that does not verify writes, expected verify=SUM and writes");
+            return fail(
+                "trim_backlog",
+                "found it on a job that does not verify writes, expected verify=SUM and writes",
+            );
         }
         if self.verify && self.rw.kind == Kind::Only(Op::Trim) {
             return fail("verify", "found it on a job that only trims, expected one that reads or writes");

@@ -121,7 +121,8 @@ fn job(file: &str, name: &str, line: u32, entries: &[Entry], inherited: usize) -
         };
         // A name in [global] is that of the file: it names no job.
         if own || key.name != "name" {
-            key.set(&mut job, entry.value.as_deref()).map_err(|why| error(entry.line, format!("{}: {why}", entry.key)))?;
+            key.set(&mut job, entry.value.as_deref())
+                .map_err(|why| error(entry.line, format!("{}: {why}", entry.key)))?;
         }
         job.keep(key.name, entry, own);
     }

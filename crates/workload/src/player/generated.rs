@@ -109,7 +109,8 @@ impl Generated {
         let io_size = io_size.unwrap_or(bytes);
         let limits = Limits {
             bytes: if endless { u64::MAX } else { io_size.saturating_mul(passes) },
-            requests: job.number_ios.map_or(u64::MAX, |n| n.saturating_mul(passes)),
+            // Of all loops together, as in fio.
+            requests: job.number_ios.map_or(u64::MAX, |n| n.saturating_mul(passes).saturating_mul(job.loops)),
             ramp: job.ramp_time,
             runtime: job.runtime,
             time_based: endless,
@@ -271,7 +272,7 @@ impl Generated {
     /// The job is done, or begins again.
     #[cold]
     fn end_loop(&mut self, now: Time, in_flight: u32) -> Step {
-        if self.extras.loops_left == 0 || now >= self.deadline {
+        if self.extras.loops_left == 0 || self.requests_left == 0 || now >= self.deadline {
             self.phase = Phase::Done;
             return Step::Done;
         }
@@ -279,7 +280,7 @@ impl Generated {
             return Step::Park;
         }
         self.extras.loops_left -= 1;
-        (self.bytes_left, self.requests_left) = (self.limits.bytes, self.limits.requests);
+        self.bytes_left = self.limits.bytes;
         self.pattern.rewind();
         if let Some(written) = &mut self.extras.written {
             written.clear();

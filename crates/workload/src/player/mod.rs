@@ -694,7 +694,8 @@ impl Course {
         let (least, most) = job.start_delay;
         if most > Time::ZERO {
             let spread = (most - least).ps();
-            let drawn = if spread > 0 { streams.stream(&format!("{}.start", plan.stream)).below(spread + 1) } else { 0 };
+            let drawn =
+                if spread > 0 { streams.stream(&format!("{}.start", plan.stream)).below(spread + 1) } else { 0 };
             course.delay = least + Time::from_ps(drawn);
         }
         course.exit_all = job.exit_all;

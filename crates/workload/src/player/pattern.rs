@@ -102,7 +102,10 @@ impl Pattern {
             lane.sampler = samplers.len();
             let (distribution, blocks) = (&job.distribution[direction], bytes / lane.align);
             if blocks == 0 {
-                return Err(format!("found offsets in steps of {} bytes, expected at most the region's {bytes}", lane.align));
+                return Err(format!(
+                    "found offsets in steps of {} bytes, expected at most the region's {bytes}",
+                    lane.align
+                ));
             }
             let cut = job.random_map && !job.lfsr && job.mixes_sizes() && *distribution == Distribution::Random;
             samplers.push(match cut {
@@ -151,7 +154,11 @@ impl Pattern {
         };
         let size = lanes[0].fixed;
         let alike = lanes.iter().all(|lane| {
-            lane.fixed == size && lane.sampler == 0 && lane.random_share == 100 && lane.align == size && lane.order.is_plain()
+            lane.fixed == size
+                && lane.sampler == 0
+                && lane.random_share == 100
+                && lane.align == size
+                && lane.order.is_plain()
         });
         (size != 0 && alike && self.run_length == 1 && !self.fua).then_some(size)
     }
@@ -250,9 +257,7 @@ fn size(sizes: &Sizes, room: u64, rng: &mut Rng) -> u64 {
     loop {
         let drawn = match sizes {
             Sizes::Fixed(bytes) => return *bytes,
-            Sizes::Range(smallest, largest) => {
-                (1 + rng.below(*largest)).next_multiple_of(*smallest).min(*largest)
-            }
+            Sizes::Range(smallest, largest) => (1 + rng.below(*largest)).next_multiple_of(*smallest).min(*largest),
             Sizes::Split(split) => {
                 let weights = split.last().expect("a split has sizes").1;
                 let u = rng.below(weights);

@@ -33,7 +33,8 @@ impl Clock {
     #[inline]
     pub fn at(&mut self, ticks: u64) -> Option<Time> {
         if self.whole {
-            self.whole = (u128::from(ticks) * u128::from(self.tick.ps())).is_multiple_of(u128::from(Time::from_s(1).ps()));
+            self.whole =
+                (u128::from(ticks) * u128::from(self.tick.ps())).is_multiple_of(u128::from(Time::from_s(1).ps()));
         }
         let first = *self.first.get_or_insert(ticks);
         self.together += u64::from(self.latest > 0 && ticks.wrapping_sub(first) == self.latest);

@@ -29,7 +29,8 @@ pub struct Columns {
     device: Option<u8>,
 }
 
-const TIME_UNITS: [(&str, u64); 5] = [("s", 1_000_000_000), ("ms", 1_000_000), ("us", 1_000), ("100ns", 100), ("ns", 1)];
+const TIME_UNITS: [(&str, u64); 5] =
+    [("s", 1_000_000_000), ("ms", 1_000_000), ("us", 1_000), ("100ns", 100), ("ns", 1)];
 const SIZE_UNITS: [(&str, u64); 4] = [("bytes", 1), ("sectors", 512), ("kib", 1024), ("pages", 4096)];
 const NAMES: [&str; 5] = ["time", "op", "offset", "bytes", "device"];
 
@@ -42,7 +43,9 @@ impl FromStr for Columns {
         let (mut time, mut op, mut offset, mut bytes, mut device) = (None, None, None, None, None);
         for part in text.split(',') {
             let Some((name, place)) = part.split_once('=') else {
-                return Err(format!("found \"{part}\", expected NAME=COLUMN or NAME=COLUMN:UNIT, such as offset=3:sectors"));
+                return Err(format!(
+                    "found \"{part}\", expected NAME=COLUMN or NAME=COLUMN:UNIT, such as offset=3:sectors"
+                ));
             };
             let (column, unit) = place.split_once(':').map_or((place, None), |(column, unit)| (column, Some(unit)));
             let column: u8 =
@@ -62,7 +65,9 @@ impl FromStr for Columns {
                 None => 1,
                 Some(unit) => match units.iter().find(|(known, _)| *known == unit) {
                     Some((_, factor)) => *factor,
-                    None if units.is_empty() => return Err(format!("{name}: found the unit \"{unit}\", expected none")),
+                    None if units.is_empty() => {
+                        return Err(format!("{name}: found the unit \"{unit}\", expected none"));
+                    }
                     None => {
                         let known: Vec<&str> = units.iter().map(|(known, _)| *known).collect();
                         return Err(format!("{name}: found the unit \"{unit}\", expected one of {}", known.join(", ")));
@@ -78,7 +83,9 @@ impl FromStr for Columns {
                 _ => {
                     let nearest = nearest(name, NAMES);
                     let names = NAMES.join(", ");
-                    return Err(format!("found the name \"{name}\", expected one of {names}; the nearest is \"{nearest}\""));
+                    return Err(format!(
+                        "found the name \"{name}\", expected one of {names}; the nearest is \"{nearest}\""
+                    ));
                 }
             };
             if twice {
@@ -180,7 +187,10 @@ mod tests {
             ("time=0,offset=1", "time: found no unit, expected one such as time=0:us (s, ms, us, 100ns, ns)"),
             ("offset=1:blocks", "offset: found the unit \"blocks\", expected one of bytes, sectors, kib, pages"),
             ("op=1:us,offset=0", "op: found the unit \"us\", expected none"),
-            ("ofset=1", "found the name \"ofset\", expected one of time, op, offset, bytes, device; the nearest is \"offset\""),
+            (
+                "ofset=1",
+                "found the name \"ofset\", expected one of time, op, offset, bytes, device; the nearest is \"offset\"",
+            ),
             ("offset=1,offset=2", "offset: found it twice, expected one column"),
         ] {
             assert_eq!(read(text), Err(message.to_owned()), "{text}");

@@ -10,8 +10,8 @@ use super::devices::Devices;
 use super::fields::{Fault, Field, Fields, line_length};
 use super::input::Input;
 use super::{
-    Columns, Format, Record, RecordOp, TraceError, alibaba, blkparse, cloudphysics, iolog, libcachesim, mqsim, msr, spc,
-    tencent, vscsi,
+    Columns, Format, Record, RecordOp, TraceError, alibaba, blkparse, cloudphysics, iolog, libcachesim, mqsim, msr,
+    spc, tencent, vscsi,
 };
 
 const TIME: Field = Field::new("time", "less than 213 days from the first record");

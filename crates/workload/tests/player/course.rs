@@ -33,7 +33,10 @@ fn a_number_behind_a_sequential_pattern_is_a_gap() {
 #[test]
 fn a_number_behind_a_random_pattern_makes_runs() {
     let runs = |sequencer: &str| {
-        blocks(&play_jobs(&format!("[a]\nrw=randread:4\nrw_sequencer={sequencer}\nsize=16m\nnumber_ios=400\n"), 16 * MIB))
+        blocks(&play_jobs(
+            &format!("[a]\nrw=randread:4\nrw_sequencer={sequencer}\nsize=16m\nnumber_ios=400\n"),
+            16 * MIB,
+        ))
     };
     for run in runs("sequential").chunks(4) {
         assert!(run.windows(2).all(|pair| pair[1] == pair[0] + 1 || pair[0] == 4095), "{run:?}");
@@ -43,7 +46,10 @@ fn a_number_behind_a_random_pattern_makes_runs() {
 
 #[test]
 fn percentage_random_mixes_runs_into_a_random_job() {
-    let done = blocks(&play_jobs("[a]\nrw=randread\nnorandommap\npercentage_random=30\nsize=64m\nnumber_ios=4000\n", 64 * MIB));
+    let done = blocks(&play_jobs(
+        "[a]\nrw=randread\nnorandommap\npercentage_random=30\nsize=64m\nnumber_ios=4000\n",
+        64 * MIB,
+    ));
     let follows = done.windows(2).filter(|pair| pair[1] == pair[0] + 1).count();
     // 2,800 expected; the standard deviation is 29.
     assert!((2_680..2_920).contains(&follows), "{follows}");
@@ -137,12 +143,16 @@ fn groups_begin_at_new_group_and_stonewall() {
     let text = "[a]\nnumjobs=2\n[b]\nnew_group\n[c]\n[d]\nstonewall\n";
     let workload = Workload::parse_fio("a.fio", text).unwrap();
     assert_eq!(workload.jobs().iter().map(|job| job.group).collect::<Vec<_>>(), [0, 0, 1, 1, 2]);
-    assert_eq!(workload.jobs().iter().map(|job| job.starts_later).collect::<Vec<_>>(), [false, false, false, false, true]);
+    assert_eq!(
+        workload.jobs().iter().map(|job| job.starts_later).collect::<Vec<_>>(),
+        [false, false, false, false, true]
+    );
 }
 
 #[test]
 fn a_start_delay_counts_from_the_stage() {
-    let done = play_jobs("[a]\nsize=16k\n[b]\nsize=4k\nstartdelay=5ms\n[c]\nstonewall\nstartdelay=1ms-2ms\nsize=4k\n", MIB);
+    let done =
+        play_jobs("[a]\nsize=16k\n[b]\nsize=4k\nstartdelay=5ms\n[c]\nstonewall\nstartdelay=1ms-2ms\nsize=4k\n", MIB);
     assert_eq!(of(&done, 1)[0].issued, Time::from_ms(5));
     let third = of(&done, 2)[0].issued - of(&done, 1)[0].completed;
     assert!((Time::from_ms(1)..=Time::from_ms(2)).contains(&third), "{third}");
@@ -175,7 +185,9 @@ fn exitall_ends_the_jobs_that_it_names() {
 #[test]
 fn flow_keeps_jobs_in_proportion() {
     for sleep in ["", "flow_sleep=50\n"] {
-        let text = format!("[global]\nrw=randread\nnorandommap\ntime_based\nruntime=100ms\n{sleep}[a]\nflow=8\niodepth=16\n[b]\nflow=2\n");
+        let text = format!(
+            "[global]\nrw=randread\nnorandommap\ntime_based\nruntime=100ms\n{sleep}[a]\nflow=8\niodepth=16\n[b]\nflow=2\n"
+        );
         let done = play_jobs(&text, 64 * MIB);
         let ratio = of(&done, 0).len() as f64 / of(&done, 1).len() as f64;
         assert!((ratio - 4.0).abs() < 0.1, "{ratio}");
@@ -209,7 +221,8 @@ fn play_with_order(text: &str) -> Vec<usize> {
 
 #[test]
 fn poisson_arrivals_vary_as_much_as_they_take() {
-    let done = play_jobs("[a]\nrw=randread\nrate_iops=1000\nrate_process=poisson\niodepth=64\nnumber_ios=8000\n", 64 * MIB);
+    let done =
+        play_jobs("[a]\nrw=randread\nrate_iops=1000\nrate_process=poisson\niodepth=64\nnumber_ios=8000\n", 64 * MIB);
     let gaps: Vec<f64> = done.windows(2).map(|pair| (pair[1].issued - pair[0].issued).secs_f64()).collect();
     let mean = gaps.iter().sum::<f64>() / gaps.len() as f64;
     let variance = gaps.iter().map(|gap| (gap - mean) * (gap - mean)).sum::<f64>() / gaps.len() as f64;
@@ -238,12 +251,15 @@ fn end_fsync_flushes_once_behind_the_writes() {
 #[test]
 fn a_backlog_is_verified_before_the_job_writes_on() {
     let done = play_jobs("[a]\nrw=write\nverify=crc32c\nverify_backlog=4\nsize=32k\n", MIB);
-    let ops: String = done.iter().map(|d| match d.io.request.op {
-        Op::Write => 'w',
-        Op::Read => 'r',
-        Op::Flush => 'f',
-        Op::Trim => 't',
-    }).collect();
+    let ops: String = done
+        .iter()
+        .map(|d| match d.io.request.op {
+            Op::Write => 'w',
+            Op::Read => 'r',
+            Op::Flush => 'f',
+            Op::Trim => 't',
+        })
+        .collect();
     assert_eq!(ops, "wwwwrrrrwwwwfrrrr");
     assert!(done.iter().all(|d| d.io.verify == (d.io.request.op == Op::Read)));
     let without = play_jobs("[a]\nrw=write\nverify=crc32c\ndo_verify=0\nsize=32k\n", MIB);

@@ -22,7 +22,10 @@ pub(super) fn pattern(job: &mut Job, given: &Given) -> Result<(), String> {
         },
         Some(number) => match value::signed(number, given.kb).filter(|n| n.unsigned_abs() % SECTOR == 0) {
             Some(bytes) => job.gap = bytes,
-            None => return given.expected("a multiple of the 512-byte sector behind the colon, such as read:8k or read:-8k"),
+            None => {
+                return given
+                    .expected("a multiple of the 512-byte sector behind the colon, such as read:8k or read:-8k");
+            }
         },
         None => {}
     }
@@ -107,8 +110,9 @@ pub(super) fn ranges(job: &mut Job, given: &Given) -> Result<(), String> {
     match value::triple(given.text, range) {
         Some(range) => job.range = range,
         None => {
-            return given
-                .expected("an ascending range of multiples of the 512-byte sector such as 4k-64k, or read,write,trim of them");
+            return given.expected(
+                "an ascending range of multiples of the 512-byte sector such as 4k-64k, or read,write,trim of them",
+            );
         }
     }
     Ok(())

@@ -3,9 +3,7 @@
 use sim::Time;
 
 use super::KeyHelp;
-use super::parse::{
-    blocks, distribution, engine, ignored, ignored_flag, pattern, ranges, rates, splits, unbuffered,
-};
+use super::parse::{blocks, distribution, engine, ignored, ignored_flag, pattern, ranges, rates, splits, unbuffered};
 use crate::fio::value::{Amount, KbBase};
 
 const ENGINES: [(&str, bool); 14] = [
