@@ -60,7 +60,7 @@ VALGRIND := --config 'target."cfg(unix)".runner = ["valgrind", "--quiet", "--err
 # Installs what the remaining tests need (as root, on Debian), and runs them.
 test-system: build wheel loom
 	apt-get update -qq
-	apt-get install -y -qq strace valgrind qemu-user gcc gcc-arm-linux-gnueabi libc6-dev e2fsprogs mount util-linux \
+	apt-get install -y -qq fio fio-examples strace valgrind qemu-user gcc gcc-arm-linux-gnueabi libc6-dev e2fsprogs mount util-linux \
 		chromium chromium-driver
 	$(BIN)/python -m pytest -m system
 	CARGO_PROFILE_RELEASE_LTO=off HISTORIES=50 cargo test --release --package sim --package ftl --lib --test histories --quiet $(VALGRIND)

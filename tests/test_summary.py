@@ -71,6 +71,37 @@ def test_jobs_have_the_names_of_fio(played: nandram.Result) -> None:
     }
 
 
+def test_depths_latency_classes_and_bins_are_those_of_fio(played: nandram.Result) -> None:
+    """The names of fio's `json+`; each set of shares adds up, and bins hold each request once."""
+    assert {"timestamp", "timestamp_ms", "time", "global options", "disk_util"} <= played.summary.keys()
+    for job in played.summary["jobs"]:
+        assert list(job["iodepth_level"]) == ["1", "2", "4", "8", "16", "32", ">=64"]
+        assert sum(job["iodepth_level"].values()) == pytest.approx(100)
+        for name in ("iodepth_submit", "iodepth_complete"):
+            assert job[name]["4"] == 100
+        edges = [str(edge) for edge in (2, 4, 10, 20, 50, 100, 250, 500, 750, 1000)]
+        assert [list(job[f"latency_{unit}"]) for unit in ("ns", "us")] == [edges, edges]
+        assert list(job["latency_ms"]) == [*edges, "2000", ">=2000"]
+        assert sum(sum(job[f"latency_{unit}"].values()) for unit in ("ns", "us", "ms")) == pytest.approx(100)
+        assert {"usr_cpu", "sys_cpu", "ctx", "majf", "minf", "latency_depth", "latency_target"} <= job.keys()
+        for direction in ("read", "write", "trim"):
+            found = job[direction]
+            assert sum(found["clat_ns"].get("bins", {}).values()) == found["total_ios"]
+            assert all(isinstance(found[name], int) for name in ("bw", "bw_min", "bw_max", "iops_min", "iops_max"))
+
+
+def test_samples_of_bandwidth_span_half_a_second(tmp_path: Path) -> None:
+    job = tmp_path / "job.fio"
+    job.write_text("[global]\nname=all\nrw=randread\n[job]\nrate_iops=1000\nruntime=3\ntime_based\nrandrepeat=0\n")
+    result = nandram.run(TINY, job, precondition="fill", cache=None, warm_up="keep")
+    read = result.summary["jobs"][0]["read"]
+    assert 4 <= read["iops_samples"] == read["bw_samples"] <= 6
+    assert read["iops_mean"] == pytest.approx(1000, rel=0.01)
+    assert read["bw_mean"] == pytest.approx(4000, rel=0.01)
+    assert result.summary["global options"] == {"name": "all", "rw": "randread"}
+    assert "rw" not in result.summary["jobs"][0]["job options"]
+
+
 def test_fio_s_numbers_fit_together(played: nandram.Result) -> None:
     read = played.summary["jobs"][0]["read"]
     assert read["total_ios"] == 3000

@@ -36,6 +36,8 @@ class RunOptions(TypedDict):
     """With ``closed``: requests outstanding."""
     replay_factor: NotRequired[float]
     """With ``scaled``: the factor on the times; 0.5 is twice as fast."""
+    columns: NotRequired[str]
+    """Where the fields of a trace of no known format stand."""
 
 
 SEED_MAX = (1 << 64) - 1
@@ -59,10 +61,17 @@ def run_options(
     replay: str | None,
     warm_up: str | None,
     cache: str | None,
+    columns: str | None = None,
 ) -> RunOptions:
     """Check the options and put them into the form the native module takes. Raises `UserError`."""
     _check_seed(seed)
-    texts = {"payload": payload, "precondition": precondition, "replay": replay, "warm_up": warm_up}
+    texts = {
+        "payload": payload,
+        "precondition": precondition,
+        "replay": replay,
+        "warm_up": warm_up,
+        "columns": columns,
+    }
     _check_texts(texts)
     options = RunOptions(
         seed=seed,
@@ -78,6 +87,8 @@ def run_options(
         options["warm_up"] = warm_up
     if cache is not None:
         options["cache"] = cache
+    if columns is not None:
+        options["columns"] = columns
     return options
 
 

@@ -24,6 +24,7 @@ def run(
     output: str | os.PathLike[str] | None = None,
     replay: str | None = None,
     wrap: bool = False,
+    columns: str | None = None,
     precondition: str | None = None,
     warm_up: str | None = None,
     cache: str | os.PathLike[str] | None = "default",
@@ -35,8 +36,9 @@ def run(
     `payload`: ``none``, or ``stamp`` to check every sector that is read. `timeline`: record what each part did, for
     Perfetto. `output`: a folder to write the result to. `replay`, for traces: ``open`` (when they say),
     ``closed:DEPTH`` (as fast as they are served), ``scaled:FACTOR`` (their times multiplied). `wrap`: addresses beyond
-    the drive are wrapped into it. `precondition`: ``none``, ``fill`` (written once in order), ``random`` (and
-    overwritten at random until write amplification settles) or ``steady`` (laid out as that would leave it, from
+    the drive are wrapped into it. `columns`: where the fields of a trace of no known format stand, such as
+    ``time=0:us,op=2,offset=3:sectors,bytes=4``. `precondition`: ``none``, ``fill`` (written once in order), ``random``
+    (and overwritten at random until write amplification settles) or ``steady`` (laid out as that would leave it, from
     theory). `warm_up`, cut off the statistics: ``detect``, ``keep`` (cut nothing) or a time, such as ``50ms``. `cache`:
     the folder in which prepared drives are kept, None for none, or ``default``: ``$NANDRAM_CACHE``, or ``nandram``
     in the user's cache folder. `set`: changes of the system, as in `load`.
@@ -48,7 +50,7 @@ def run(
     kept = default_cache() if cache == "default" else None if cache is None else os.fspath(cache)
     if kept is not None and Path(kept).exists() and not Path(kept).is_dir():
         raise UserError(f"cache: found the file `{kept}`, expected a folder")
-    options = run_options(seed, payload, timeline, wrap, precondition, replay, warm_up, kept)
+    options = run_options(seed, payload, timeline, wrap, precondition, replay, warm_up, kept, columns)
     if not isinstance(system, System):
         system = load(system, set)
     elif set:

@@ -38,7 +38,7 @@ JOBS = {
     "empty.fio": "",
     "no-job.fio": "[global]\nrw=read\n",
     "typo.fio": "[job]\nrw=randread\niodpeth=4\n",
-    "unknown.fio": "[job]\nrw=randread\nzonemode=zbd\n",
+    "unknown.fio": "[job]\nrw=randread\nzonemdoe=zbd\n",
     "rw.fio": "[job]\nrw=randraed\n",
     "bs.fio": "[job]\nrw=read\nbs=4q\n",
     "bs-odd.fio": "[job]\nrw=read\nbs=1000\n",
@@ -48,9 +48,7 @@ JOBS = {
     "outside.fio": "rw=read\n[job]\n",
     "mix.fio": "[job]\nrw=randrw\nrwmixread=130\n",
     "zipf.fio": "[job]\nrw=randread\nrandom_distribution=zipf:-1\n",
-    "large.fio": "[job]\nrw=randread\nsize=1t\n",
     "beyond.fio": "[job]\nrw=randread\noffset=1t\nsize=1m\n",
-    "endless.fio": "[job]\nrw=randread\ntime_based\n",
 }
 TRACES = {
     "empty.iolog": "",

@@ -36,6 +36,19 @@ def test_run_prints_a_table(
     assert found.err == ""
 
 
+def test_columns_name_the_fields_of_a_trace(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    trace = tmp_path / "any.csv"
+    trace.write_text("when,what,lba,bytes\n" + "".join(f"{n}.5,Read,{8 * n},4096\n" for n in range(200)))
+    columns = "time=0:us,op=1,offset=2:sectors,bytes=3"
+    assert call("run", TINY, str(trace), "--columns", columns, "-o", str(tmp_path / "out")) == 0
+    summary = json.loads((tmp_path / "out" / "summary.json").read_text())
+    assert summary["jobs"][0]["read"]["io_bytes"] == 200 * 4096
+    capsys.readouterr()
+    assert call("run", TINY, str(trace), "--columns", "offset=2:blocks") == 2
+    message = 'error: columns: offset: found the unit "blocks", expected one of bytes, sectors, kib, pages\n'
+    assert capsys.readouterr().err == message
+
+
 @pytest.mark.parametrize(
     ("arguments", "expected"),
     [

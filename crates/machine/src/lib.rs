@@ -2,6 +2,7 @@
 
 pub mod compose;
 pub mod fast;
+pub mod fio_json;
 pub mod front;
 mod machine;
 pub mod manifest;

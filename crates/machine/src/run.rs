@@ -10,6 +10,7 @@ use sim::{Streams, Time};
 use workload::{Beyond, Io, JobInfo, Next, Options, Player, Replay, Workload};
 
 use crate::compose::Parts;
+use crate::fio_json::Issued;
 use crate::machine::{Completion, Machine};
 use crate::prepare::{Preparation, PrepareError, Prepared, prepare};
 use crate::record::{Ended, Recorder};
@@ -114,6 +115,8 @@ pub struct Outcome {
     pub notes: Vec<String>,
     /// Requests that ended.
     pub requests: u64,
+    /// What the player knows of its jobs.
+    pub issued: Issued,
 }
 
 /// What was measured of a run, whatever it ran on.
@@ -127,12 +130,15 @@ pub struct Measured<'a> {
     pub end: Time,
     /// What is cut off the statistics, up to here.
     pub warm_up: Time,
+    /// What the player knows of its jobs, where one has played them.
+    pub issued: Option<&'a Issued>,
 }
 
 impl Outcome {
     /// What was measured.
     pub fn measured(&self) -> Measured<'_> {
-        Measured { recorder: &self.recorder, jobs: &self.jobs, end: self.end, warm_up: self.warm_up }
+        let issued = Some(&self.issued);
+        Measured { recorder: &self.recorder, jobs: &self.jobs, end: self.end, warm_up: self.warm_up, issued }
     }
 }
 
@@ -167,13 +173,13 @@ pub fn run(
     flight.fly(watch)?;
     let end = flight.now;
     let steadiness = std::mem::take(&mut flight.steadiness);
-    let mut notes = workload.notes().to_vec();
+    let mut notes = [workload.notes(), player.notes()].concat();
     notes.extend(steadiness.note(machine.ftl(), &prepared));
     let requests = player.completed();
     recorder.finish();
     let own_ramp = workload.jobs().iter().any(|job| job.options.iter().any(|(key, _)| key == "ramp_time"));
     // One cut for all would fall into jobs that run one after another.
-    let together = workload.jobs().iter().all(|job| job.group == 0);
+    let together = workload.jobs().iter().all(|job| !job.starts_later);
     let detect = options.warm_up == WarmUp::Detect && together && !own_ramp && !workload.is_trace();
     let warm_up = match options.warm_up {
         WarmUp::Cut(time) => time,
@@ -191,6 +197,7 @@ pub fn run(
         warm_up_detected: detect,
         notes,
         requests,
+        issued: Issued::new(&player, workload.jobs().len(), workload.globals()),
     })
 }
 

@@ -7,6 +7,7 @@ use media::Status;
 use serde_json::{Map, Value, json};
 use sim::{Histogram, Time};
 
+use crate::fio_json::{self, Issued};
 use crate::front::shared_buffer::Report;
 use crate::record::{Direction, Totals};
 use crate::run::{Measured, Outcome};
@@ -63,8 +64,8 @@ fn group_rates(outcome: Measured<'_>) -> BTreeMap<u32, [f64; 4]> {
 fn direction(totals: &Totals, runtime: Time, group_bytes_s: f64, points: &[crate::record::Point]) -> Value {
     let seconds = runtime.secs_f64();
     let rate = |n: u64| if seconds > 0.0 { n as f64 / seconds } else { 0.0 };
-    let bandwidths: Vec<f64> = points.iter().map(|p| p.bytes as f64 / p.span.secs_f64() / 1024.0).collect();
-    let iops: Vec<f64> = points.iter().map(|p| p.ios as f64 / p.span.secs_f64()).collect();
+    let (bandwidths, iops): (Vec<f64>, Vec<f64>) =
+        fio_json::samples(points).into_iter().map(|(bytes, ios)| (bytes / 1024.0, ios)).unzip();
     let least = |v: &[f64]| v.iter().copied().reduce(f64::min).unwrap_or(0.0);
     let most = |v: &[f64]| v.iter().copied().reduce(f64::max).unwrap_or(0.0);
     let mean = |v: &[f64]| if v.is_empty() { 0.0 } else { v.iter().sum::<f64>() / v.len() as f64 };
@@ -72,7 +73,7 @@ fn direction(totals: &Totals, runtime: Time, group_bytes_s: f64, points: &[crate
         let m = mean(v);
         if v.is_empty() { 0.0 } else { (v.iter().map(|x| (x - m) * (x - m)).sum::<f64>() / v.len() as f64).sqrt() }
     };
-    json!({
+    let mut section = json!({
         "io_bytes": totals.bytes,
         "io_kbytes": kib(totals.bytes),
         "bw_bytes": rate(totals.bytes).round() as u64,
@@ -85,18 +86,22 @@ fn direction(totals: &Totals, runtime: Time, group_bytes_s: f64, points: &[crate
         "slat_ns": spread(&totals.latencies.submission, false),
         "clat_ns": spread(&totals.latencies.completion, true),
         "lat_ns": spread(&totals.latencies.total, true),
-        "bw_min": least(&bandwidths),
-        "bw_max": most(&bandwidths),
+        "bw_min": least(&bandwidths).round() as u64,
+        "bw_max": most(&bandwidths).round() as u64,
         "bw_agg": if group_bytes_s > 0.0 { 100.0 * rate(totals.bytes) / group_bytes_s } else { 0.0 },
         "bw_mean": mean(&bandwidths),
         "bw_dev": deviation(&bandwidths),
-        "bw_samples": points.len(),
-        "iops_min": least(&iops),
-        "iops_max": most(&iops),
+        "bw_samples": bandwidths.len(),
+        "iops_min": least(&iops).round() as u64,
+        "iops_max": most(&iops).round() as u64,
         "iops_mean": mean(&iops),
         "iops_stddev": deviation(&iops),
-        "iops_samples": points.len(),
-    })
+        "iops_samples": iops.len(),
+    });
+    if totals.ios > 0 {
+        section["clat_ns"]["bins"] = fio_json::bins(&totals.latencies.completion);
+    }
+    section
 }
 
 fn job(outcome: Measured<'_>, number: usize, groups: &BTreeMap<u32, [f64; 4]>) -> Value {
@@ -109,12 +114,16 @@ fn job(outcome: Measured<'_>, number: usize, groups: &BTreeMap<u32, [f64; 4]>) -
     let points = |d: Direction| {
         let all = recorder.job_points(number, d);
         let whole = all.len().saturating_sub(1);
-        all.into_iter().take(whole).filter(|p| p.at > from && p.ios > 0).collect::<Vec<_>>()
+        let mut points: Vec<_> =
+            all.into_iter().take(whole).filter(|p| p.at > from).skip_while(|p| p.ios == 0).collect();
+        points.truncate(points.iter().rposition(|p| p.ios > 0).map_or(0, |last| last + 1));
+        points
     };
     let group = |d: Direction| groups[&info.group][d as usize];
     let error = errno(recorder.first_error(number));
-    let options: Map<String, Value> = info.options.iter().map(|(k, v)| (k.clone(), json!(v))).collect();
-    json!({
+    let own = &info.options[info.inherited..];
+    let options: Map<String, Value> = own.iter().map(|(k, v)| (k.clone(), json!(v))).collect();
+    let mut section = json!({
         "jobname": info.name,
         "groupid": info.group,
         "error": error,
@@ -128,7 +137,10 @@ fn job(outcome: Measured<'_>, number: usize, groups: &BTreeMap<u32, [f64; 4]>) -
         "job_runtime": (runtime.ps() + 500_000_000) / 1_000_000_000,
         "total_err": read.errors + write.errors + trim.errors + sync.errors,
         "first_error": error,
-    })
+    });
+    let latencies = [&read, &write, &trim].map(|totals| &totals.latencies.completion);
+    fio_json::complete(&mut section, outcome.issued, number, latencies);
+    section
 }
 
 /// What the flash, the translation layer and the paths did over the whole run, warm-up included.
@@ -343,7 +355,11 @@ pub(crate) fn whole(measured: Measured<'_>, inside: Value) -> Value {
     let jobs: Vec<Value> = (0..measured.jobs.len()).map(|number| job(measured, number, &groups)).collect();
     json!({
         "fio version": concat!("nandram-", env!("CARGO_PKG_VERSION")),
-        "global options": {},
+        // A run's clock begins at 0, whenever it is made.
+        "timestamp": 0,
+        "timestamp_ms": 0,
+        "time": "Thu Jan  1 00:00:00 1970",
+        "global options": measured.issued.map(Issued::globals).unwrap_or_default(),
         "jobs": jobs,
         "disk_util": [],
         "nandram": inside,

@@ -158,7 +158,8 @@ fn run(
         return output(py, &loaded, named, workload, &options, (false, None, outcome.summary(), tables));
     }
     let takes = "fio jobs and block traces";
-    let played = Workload::open(Path::new(workload), None).map_err(|e| user_error(py, misfit(&e, takes)))?;
+    let format = options::format(given).map_err(|e| user_error(py, e))?;
+    let played = Workload::open(Path::new(workload), format).map_err(|e| user_error(py, misfit(&e, takes)))?;
     options::check(given, &options, &played).map_err(|e| user_error(py, format!("{workload}: {e}")))?;
     let (of, how) = (Arc::clone(&loaded), options.clone());
     let work = move |watched: &Watched<Progress>| play(&of, &played, &how, &mut |now| watched.go_on(now));

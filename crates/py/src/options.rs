@@ -7,6 +7,7 @@ use machine::run::{RunOptions, WarmUp};
 use nand::PayloadKind;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
+use workload::trace::{Columns, Format};
 use workload::{Beyond, Replay, Workload};
 
 /// Spans that a timeline keeps: some hundred megabytes of JSON.
@@ -22,6 +23,13 @@ pub fn read(options: &Bound<'_, PyDict>) -> Result<RunOptions, String> {
         set(&mut found, options, &key, &value).map_err(|e| format!("{key}: {e}"))?;
     }
     Ok(found)
+}
+
+/// The format of the trace, where its columns are named.
+pub fn format(given: &Bound<'_, PyDict>) -> Result<Option<Format>, String> {
+    let Some(columns) = given.get_item("columns").map_err(|e| e.to_string())? else { return Ok(None) };
+    let columns: Columns = get::<String>(&columns)?.parse().map_err(|why| format!("columns: {why}"))?;
+    Ok(Some(Format::Columns(columns)))
 }
 
 /// Options that are for traces alone must not be given with jobs, which would ignore them.
@@ -45,6 +53,7 @@ pub fn check_pages(given: &Bound<'_, PyDict>) -> Result<(), String> {
         () if options.preparation != Preparation::Erased => "precondition",
         () if options.payload != PayloadKind::None => "payload",
         () if options.beyond == Beyond::Wrap => "wrap",
+        () if found("columns")? => "columns",
         () => return Ok(()),
     };
     Err(format!("found a page trace with `{name}`, expected none: each of its requests waits for the one before"))
@@ -61,6 +70,7 @@ pub fn check_programs(given: &Bound<'_, PyDict>) -> Result<(), String> {
         () if options.payload != PayloadKind::None => "payload",
         () if options.beyond == Beyond::Wrap => "wrap",
         () if options.timeline.is_some() => "timeline",
+        () if found("columns")? => "columns",
         () => return Ok(()),
     };
     Err(format!("found programs with `{name}`, expected none: their threads wait for what they load"))
@@ -110,7 +120,7 @@ fn set(found: &mut RunOptions, all: &Bound<'_, PyDict>, key: &str, value: &Bound
                 other => return Err(format!("found `{other}`, expected open, closed or scaled")),
             }
         }
-        "replay_depth" | "replay_factor" => {}
+        "replay_depth" | "replay_factor" | "columns" => {}
         other => return Err(format!("found the option `{other}`, which a run does not have")),
     }
     Ok(())

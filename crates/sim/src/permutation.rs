@@ -141,6 +141,12 @@ impl Pass {
         Pass { permutation: Permutation::new(len, rng), index: 0 }
     }
 
+    /// Elements of a pass.
+    #[expect(clippy::len_without_is_empty, reason = "never empty")]
+    pub const fn len(&self) -> u64 {
+        self.permutation.len
+    }
+
     /// The next element. Draws from `rng` only where a new pass begins.
     #[inline]
     pub fn draw(&mut self, rng: &mut Rng) -> u64 {

@@ -60,7 +60,7 @@ pub enum Error {
 #[derive(Debug, thiserror::Error)]
 #[error(
     "{file}{place}: found a request that ends at byte {end}{of}, expected at most the drive's {capacity} bytes; \
-     such addresses can be wrapped"
+     --wrap takes such addresses modulo the drive's size"
 )]
 pub struct Beyond {
     /// The trace.

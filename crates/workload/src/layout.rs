@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use media::SECTOR;
 
 use crate::error::{Beyond, Error};
+use crate::fio::ReplayKeys;
 use crate::trace::{Format, Place, Reader, Record, RecordOp};
 
 const ALIGN: u64 = 1 << 20;
@@ -24,6 +25,10 @@ pub(crate) struct Trace {
     pub reordered: u64,
     /// Entries that ask nothing of a drive.
     pub skipped: u64,
+    /// Of them, requests of no bytes.
+    pub empty: u64,
+    /// Its clock counts whole seconds, in which several requests come.
+    pub whole_seconds: bool,
     pub devices: Vec<Device>,
 }
 
@@ -41,7 +46,7 @@ pub(crate) struct Device {
 
 impl Trace {
     /// Reads a trace through.
-    pub fn survey(path: &Path, format: Option<Format>) -> Result<Trace, Error> {
+    pub fn survey(path: &Path, format: Option<Format>, keys: &ReplayKeys) -> Result<Trace, Error> {
         let mut reader = Reader::open(path, format)?;
         let mut trace = Trace {
             path: path.to_owned(),
@@ -51,6 +56,8 @@ impl Trace {
             unaligned: 0,
             reordered: 0,
             skipped: 0,
+            empty: 0,
+            whole_seconds: false,
             devices: Vec::new(),
         };
         while let Some(record) = reader.next() {
@@ -59,6 +66,7 @@ impl Trace {
             if record.op == RecordOp::Wait {
                 continue;
             }
+            let record = keys.place(record);
             let Some((offset, bytes)) = sectors(&record) else {
                 trace.unaligned += 1;
                 continue;
@@ -81,6 +89,7 @@ impl Trace {
             }
         }
         (trace.reordered, trace.skipped) = (reader.reordered(), reader.skipped());
+        (trace.empty, trace.whole_seconds) = (reader.empty(), trace.timed && reader.counts_whole_seconds());
         let mut base = 0u64;
         let apart = trace.format.has_devices_apart();
         for (device, name) in trace.devices.iter_mut().zip(reader.devices()) {
@@ -122,7 +131,11 @@ impl Format {
 
 /// Where a reader stands.
 pub(crate) fn place(reader: &Reader) -> Place {
-    if reader.format() == Format::Vscsi { Place::Record(reader.line()) } else { Place::Line(reader.line()) }
+    if matches!(reader.format(), Format::Vscsi | Format::OracleGeneral) {
+        Place::Record(reader.line())
+    } else {
+        Place::Line(reader.line())
+    }
 }
 
 /// Offset and bytes of a record in whole sectors; none where a trim does not hold one. A flush is an empty range.

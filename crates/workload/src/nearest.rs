@@ -12,6 +12,8 @@ pub(crate) fn nearest<'a>(found: &str, names: impl IntoIterator<Item = &'a str>)
 
 /// The same, if it is near enough to be what was meant: fewer than half of the letters are wrong.
 pub(crate) fn near<'a>(found: &str, names: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+    let mut names = names.into_iter().peekable();
+    names.peek()?;
     let name = nearest(found, names);
     let letters: Vec<char> = found.to_lowercase().chars().take(64).collect();
     (2 * distance(&letters, name) < letters.len()).then_some(name)

@@ -29,24 +29,32 @@ fn bad_job_files_are_explained() {
             "mix.fio:2: found an include, expected its keys in this file: files are not included",
         ),
         (
-            "[a]\nsize=${SIZE}\n",
-            "mix.fio:2: size: found \"${SIZE}\", expected a plain value: environment variables are not expanded",
+            "[a]\nsize=${NO_SUCH_SIZE}\n",
+            "mix.fio:2: size: found \"${NO_SUCH_SIZE}\", expected the environment variable NO_SUCH_SIZE to be set to UTF-8 text",
         ),
         ("[a]\niodpeth=4\n", "mix.fio:2: unknown key \"iodpeth\", the nearest known key is \"iodepth\""),
         (
             "[global]\nblock_size=4k\n[a]\n",
             "mix.fio:2: unknown key \"block_size\", the nearest known key is \"blocksize\"",
         ),
-        ("[a]\nstartdelay=5\n", "mix.fio:2: unknown key \"startdelay\", the nearest known key is \"thread\""),
+        ("[a]\nsize=${SIZE\n", "mix.fio:2: size: found \"${SIZE\", expected a } behind each ${"),
+        (
+            "[a]\nstartdelay=5-1\n",
+            "mix.fio:2: startdelay: found \"5-1\", expected a time such as 30s or 200ms, or an ascending range such as 1s-5s",
+        ),
         (
             "[a]\nrw=randred\n",
             "mix.fio:2: rw: found \"randred\", expected one of read, write, trim, randread, randwrite, randtrim, rw, readwrite, randrw, trimwrite, randtrimwrite; the nearest is \"randread\"",
         ),
         (
-            "[a]\nrw=randread:8\n",
-            "mix.fio:2: rw: found \"randread:8\", expected one of read, write, trim, randread, randwrite, randtrim, rw, readwrite, randrw, trimwrite, randtrimwrite; the nearest is \"randread\"",
+            "[a]\nrw=randread:x\n",
+            "mix.fio:2: rw: found \"randread:x\", expected a number of requests behind the colon, such as randread:8",
         ),
-        ("[a]\nrw\n", "mix.fio:2: rw: found no value, expected rw=str"),
+        (
+            "[a]\nrw=read:100\n",
+            "mix.fio:2: rw: found \"read:100\", expected a multiple of the 512-byte sector behind the colon, such as read:8k or read:-8k",
+        ),
+        ("[a]\nrw\n", "mix.fio:2: rw: found no value, expected rw=str[:N]"),
         ("[a]\nrw=\n", "mix.fio:2: rw: found nothing behind the =, expected a value"),
         (
             "[a]\nbs=1000\n",
@@ -62,7 +70,11 @@ fn bad_job_files_are_explained() {
         ),
         (
             "[a]\nbsrange=4k\n",
-            "mix.fio:2: bsrange: found \"4k\", expected a range of multiples of the 512-byte sector such as 4k-64k, or read,write,trim of them",
+            "mix.fio:2: bsrange: found \"4k\", expected an ascending range of multiples of the 512-byte sector such as 4k-64k, or read,write,trim of them",
+        ),
+        (
+            "[a]\nbsrange=64k-4k\n",
+            "mix.fio:2: bsrange: found \"64k-4k\", expected an ascending range of multiples of the 512-byte sector such as 4k-64k, or read,write,trim of them",
         ),
         (
             "[a]\nbssplit=4k/60:8k/60\n",
@@ -84,10 +96,6 @@ fn bad_job_files_are_explained() {
             "[a]\nsize=120%\n",
             "mix.fio:2: size: found \"120%\", expected a size such as 4k, 16m or 1.5g, or a percentage of the drive such as 20%",
         ),
-        (
-            "[a]\nsize=2g\n",
-            "mix.fio:2: size: found 2147483648 bytes from byte 0 on, expected an end within the drive's 1073741824 bytes",
-        ),
         ("[a]\nsize=512\n", "mix.fio:2: size: found a region of 512 bytes, expected at least a request of 4096"),
         (
             "[a]\nsize=4 kilobytes\n",
@@ -97,10 +105,6 @@ fn bad_job_files_are_explained() {
         (
             "[a]\noffset=1g\n",
             "mix.fio:2: offset: found a start at byte 1073741824, expected less than the drive's 1073741824 bytes",
-        ),
-        (
-            "[a]\noffset=512m\nsize=768m\n",
-            "mix.fio:3: size: found 805306368 bytes from byte 536870912 on, expected an end within the drive's 1073741824 bytes",
         ),
         (
             "[a]\nnumjobs=3\noffset_increment=512m\nsize=128m\n",
@@ -155,7 +159,6 @@ fn bad_job_files_are_explained() {
             "[a]\nruntime=300d\n",
             "mix.fio:2: runtime: found \"300d\", expected a time of at most 213 days such as 30s, 5m, 200ms or 50us",
         ),
-        ("[a]\ntime_based\n", "mix.fio:2: time_based: found it without runtime, expected runtime=TIME too"),
         (
             "[a]\nverify=crc33\n",
             "mix.fio:2: verify: found \"crc33\", expected one of md5, crc64, crc32c, crc32c-intel, crc32, crc16, crc7, xxhash, sha512, sha256, sha1, sha3-224, sha3-256, sha3-384, sha3-512, meta, pattern, pattern_hdr, null, 0; the nearest is \"crc32\"",
@@ -165,16 +168,30 @@ fn bad_job_files_are_explained() {
             "mix.fio:3: verify: found it on a job that only trims, expected one that reads or writes",
         ),
         (
-            "[a]\nioengine=mmap\n",
-            "mix.fio:2: ioengine: found \"mmap\", expected one of libaio, io_uring, io_uring_cmd, posixaio, solarisaio, windowsaio, sg, xnvme, libblkio, sync, psync, vsync, pvsync, pvsync2",
+            "[a]\nioengine=cpuio\n",
+            "mix.fio:2: ioengine: found \"cpuio\", expected an engine that reads and writes blocks, such as libaio",
         ),
         (
-            "[a]\ndirect=0\n",
-            "mix.fio:2: direct: found \"0\", expected 1: a job meets the drive itself, there is no page cache to buffer in",
+            "[a]\nioengine=libaoi\n",
+            "mix.fio:2: ioengine: found \"libaoi\", expected one of libaio, io_uring, io_uring_cmd, posixaio, solarisaio, windowsaio, sg, xnvme, libblkio, sync, psync, vsync, pvsync, pvsync2; the nearest is \"libaio\"",
+        ),
+        ("[a]\nzonemode=zbd\n", "mix.fio:2: zonemode: found \"zbd\", expected one of none, strided"),
+        ("[a]\nwait_for=b\n[b]\n", "mix.fio:2: wait_for: found \"b\", expected the name of a job above"),
+        (
+            "[a]\nrwmixread=70\nrwmixwrite=70\n",
+            "mix.fio:3: rwmixwrite: found it beside a rwmixread that does not leave as much, expected 100 in all",
         ),
         (
-            "[a]\nbuffered=1\n",
-            "mix.fio:2: buffered: found \"1\", expected 0: a job meets the drive itself, there is no page cache to buffer in",
+            "[a]\nrw=randread\nzonemode=strided\nzonesize=1m\n",
+            "mix.fio:3: zonemode: found strided on a random job, expected a sequential one",
+        ),
+        (
+            "[a]\nlatency_target=1ms\n",
+            "mix.fio:2: latency_target: expected both latency_target=TIME and latency_window=TIME",
+        ),
+        (
+            "[a]\nsteadystate=iops:x\n",
+            "mix.fio:2: steadystate: found \"iops:x\", expected iops:LIMIT, iops_slope:LIMIT, bw:LIMIT or bw_slope:LIMIT, such as iops:10%",
         ),
         ("[a]\nstonewall=maybe\n", "mix.fio:2: stonewall: found \"maybe\", expected 0 or 1"),
         (
@@ -184,10 +201,6 @@ fn bad_job_files_are_explained() {
         (
             "[a]\nfilename=/dev/sda:/dev/sdb\n",
             "mix.fio:2: filename: found \"/dev/sda:/dev/sdb\", expected one file: there is one drive",
-        ),
-        (
-            "[a]\nfilename=/dev/sda\n[b]\nfilename=/dev/sdb\n",
-            "mix.fio:4: filename: found \"/dev/sdb\", expected \"/dev/sda\" as above: there is one drive, offset= divides it",
         ),
         (
             "[a]\nread_iolog=none.log\nbs=4k\n",

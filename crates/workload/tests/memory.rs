@@ -151,7 +151,7 @@ fn complaints() {
         (ramulator, "LD 1\nLDR 1\n", "t:2: first word: found \"LDR\", expected LD, ST, an address or a number of instructions".to_owned()),
         (ramulator, "0x40 Q\n", "t:1: last word: found \"Q\", expected R or W, or an address to load".to_owned()),
         (ramulator, "1 2 3 4\n", "t:1: line: found \"4\", expected its end there".to_owned()),
-        (None, "17\n", "t: cannot tell the trace format: found the first line \"17\", expected one of nandram-memory, lackey, ramulator".to_owned()),
+        (None, "17\n", "t: cannot tell the trace format: found the first line \"17\", expected one of nandram-memory, lackey, ramulator, dram".to_owned()),
     ];
     for (format, text, complaint) in cases {
         assert_eq!(read(text, format), Err(complaint));

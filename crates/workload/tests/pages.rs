@@ -201,7 +201,7 @@ fn a_page_trace_has_the_pages_it_has() {
 
 #[test]
 fn what_is_no_trace() {
-    let names = "nandram-pages, text, oracleGeneral, nandram-memory, lackey, ramulator";
+    let names = "nandram-pages, text, oracleGeneral, nandram-memory, lackey, ramulator, dram";
     let tell = |bytes: &[u8]| Reader::from_bytes("t", bytes, &Options::default()).err().unwrap().to_string();
     let expected = format!("expected one of {names}");
     assert_eq!(tell(b"what\n"), format!("t: cannot tell the trace format: found the first line \"what\", {expected}"));

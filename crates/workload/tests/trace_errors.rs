@@ -21,7 +21,8 @@ fn complaint(name: &str, bytes: &[u8], format: Option<Format>) -> String {
     }
 }
 
-const ALL: &str = "fio-iolog, msr, spc, blkparse, mqsim, vscsi, cloudphysics";
+const ALL: &str =
+    "fio-iolog, msr, spc, blkparse, mqsim, vscsi, cloudphysics, alibaba, tencent, oracleGeneral, libcachesim-text";
 
 #[test]
 fn lines() {
@@ -336,7 +337,7 @@ proptest::proptest! {
     ) {
         use Format::*;
         let bytes = [start.as_bytes(), &tail].concat();
-        for format in [None, Some(FioIolog), Some(Msr), Some(Spc), Some(Blkparse), Some(Mqsim), Some(Vscsi), Some(CloudPhysics)] {
+        for format in [None, Some(FioIolog), Some(Msr), Some(Spc), Some(Blkparse), Some(Mqsim), Some(Vscsi), Some(CloudPhysics), Some(Alibaba), Some(Tencent), Some(OracleGeneral), Some(Objects), Some(Columns("time=0:ms,op=1,offset=2:sectors,bytes=3,device=4".parse().unwrap()))] {
             if let Ok(reader) = Reader::from_bytes("t", bytes.clone(), format) {
                 for record in reader.flatten() {
                     proptest::prop_assert!(record.offset.checked_add(record.bytes).is_some());

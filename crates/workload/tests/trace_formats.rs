@@ -317,7 +317,14 @@ fn formatted(format: Format, requests: &[Request]) -> String {
             }
             Format::CloudPhysics => format!("1,{s}.{us:06},{},{bytes},{sector}", rw(["2a", "28"])),
             Format::FioIolog => format!("{at} /{device} {} {offset} {bytes}", rw(["write", "read"])),
-            Format::Vscsi => unreachable!("not text"),
+            Format::Alibaba => format!("{device},{},{offset},{bytes},{at}", rw(["W", "R"])),
+            Format::Columns(_) => {
+                format!("{device} {}.{:03} {sector} {bytes} {}", at / 1000, at % 1000, rw(["w", "READ"]))
+            }
+            // Of whole seconds, of no operations, or not text.
+            Format::Tencent | Format::OracleGeneral | Format::Objects | Format::Vscsi => {
+                unreachable!("not in the table")
+            }
         }
     };
     let mut lines: Vec<String> = match format {
@@ -339,12 +346,14 @@ proptest::proptest! {
         crlf in proptest::prelude::any::<bool>(),
     ) {
         use Format::*;
-        for format in [Msr, Spc, Mqsim, Blkparse, CloudPhysics, FioIolog] {
+        let columns = Columns("device=0,time=1:ms,offset=2:sectors,bytes=3,op=4".parse().unwrap());
+        for format in [Msr, Spc, Mqsim, Blkparse, CloudPhysics, FioIolog, Alibaba, columns] {
             let mut trace = formatted(format, &requests);
             if crlf {
                 trace = trace.replace('\n', "\r\n");
             }
-            let mut reader = Reader::from_bytes("t", trace, None).unwrap();
+            let given = (format == columns).then_some(format);
+            let mut reader = Reader::from_bytes("t", trace, given).unwrap();
             proptest::prop_assert_eq!(reader.format(), format);
             let (mut latest, mut reordered) = (requests[0].0, 0);
             for (at, device, read, sector, sectors) in &requests {

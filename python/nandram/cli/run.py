@@ -41,6 +41,13 @@ def run(
     wrap: Annotated[
         bool, typer.Option("--wrap", help="Traces: wrap addresses beyond the drive into it; else they are an error.")
     ] = False,
+    columns: Annotated[
+        str | None,
+        typer.Option(
+            metavar="SPEC",
+            help="Traces: where the fields of a line stand, such as time=0:us,op=2,offset=3:sectors,bytes=4.",
+        ),
+    ] = None,
     precondition: Annotated[
         str | None,
         typer.Option(
@@ -79,6 +86,7 @@ def run(
             output=output,
             replay=replay,
             wrap=wrap,
+            columns=columns,
             precondition=precondition,
             warm_up=warm_up,
             cache="default" if cache is None else None if cache == "none" else cache,

@@ -148,7 +148,7 @@ pub struct MemoryOutcome {
 impl MemoryOutcome {
     /// What was measured.
     pub fn measured(&self) -> Measured<'_> {
-        Measured { recorder: &self.recorder, jobs: &self.jobs, end: self.end, warm_up: self.begun }
+        Measured { recorder: &self.recorder, jobs: &self.jobs, end: self.end, warm_up: self.begun, issued: None }
     }
 
     /// The summary of the run: the same bytes for the same system, programs and options.
@@ -389,7 +389,13 @@ impl<W: World> Flight<W> {
             .programs
             .programs()
             .iter()
-            .map(|program| JobInfo { name: program.kind.clone(), group: 0, options: program.options.clone() })
+            .map(|program| JobInfo {
+                name: program.kind.clone(),
+                group: 0,
+                starts_later: false,
+                options: program.options.clone(),
+                inherited: 0,
+            })
             .collect();
         MemoryOutcome { recorder: self.recorder, jobs, begun, end, fills: shared.fills, inside }
     }

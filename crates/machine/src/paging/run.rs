@@ -34,7 +34,7 @@ pub struct PagingOutcome {
 impl PagingOutcome {
     /// What was measured.
     pub fn measured(&self) -> Measured<'_> {
-        Measured { recorder: &self.recorder, jobs: &self.jobs, end: self.end, warm_up: Time::ZERO }
+        Measured { recorder: &self.recorder, jobs: &self.jobs, end: self.end, warm_up: Time::ZERO, issued: None }
     }
 }
 
@@ -109,7 +109,7 @@ pub fn run(
     recorder.finish();
     let name = path.file_name().map_or_else(|| file.clone(), |name| name.to_string_lossy().into_owned());
     let job_options = vec![("trace".to_owned(), file), ("format".to_owned(), "pages".to_owned())];
-    let jobs = vec![JobInfo { name, group: 0, options: job_options }];
+    let jobs = vec![JobInfo { name, group: 0, starts_later: false, options: job_options, inherited: 0 }];
     Ok(PagingOutcome { machine, recorder, jobs, end, requests, pages: numbering.pages() })
 }
 

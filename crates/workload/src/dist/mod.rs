@@ -1,9 +1,11 @@
 //! Which block of a region comes next: fio's `random_distribution`, a few hundred instructions a draw at most.
 //!
-//! No table grows with the drive. Ranked distributions (Zipf, Pareto) give the popularity of *ranks*; which block has
+//! No table grows with the drive, but for a bit a block where requests of mixed sizes visit each block once
+//! ([`FreeMap`]). Ranked distributions (Zipf, Pareto, normal) give the popularity of *ranks*; which block has
 //! which rank is a seeded permutation, so that hot blocks lie scattered over the region, as they do under fio's hash.
 //! Unlike a hash the permutation gives each block exactly one rank, so that frequencies are the distribution's own.
 
+mod free_map;
 mod normal;
 mod pareto;
 mod zipf;
@@ -11,6 +13,7 @@ mod zoned;
 
 use sim::Rng;
 
+pub use free_map::FreeMap;
 pub use normal::Normal;
 pub use pareto::Pareto;
 use sim::{Pass, Permutation};
@@ -37,12 +40,12 @@ pub enum Distribution {
         /// Where the most popular block lies, as a share of the region; anywhere if not given.
         center: Option<f64>,
     },
-    /// A bell over the addresses, cut off at the region's ends.
+    /// A bell over the ranks, cut off at the region's ends.
     Normal {
         /// Standard deviation in percent of the region.
         deviation: f64,
-        /// Where the bell's top lies, as a share of the region.
-        center: f64,
+        /// Where the most popular block lies, as a share of the region; anywhere if not given.
+        center: Option<f64>,
     },
     /// Parts of the region, each with its share of the requests.
     Zoned(Vec<Zone>),
@@ -60,7 +63,9 @@ pub enum Sampler {
     /// See [`Distribution::Pareto`].
     Pareto(Ranked<Pareto>),
     /// See [`Distribution::Normal`].
-    Normal(Normal),
+    Normal(Ranked<Normal>),
+    /// Every block once a pass, in requests that are cut where it is not free.
+    Free(FreeMap),
     /// See [`Distribution::Zoned`].
     Zoned(Zoned),
 }
@@ -86,14 +91,25 @@ impl Sampler {
             Distribution::Random if map => Sampler::Pass(Pass::new(blocks, rng)),
             Distribution::Random => Sampler::Uniform(blocks),
             Distribution::Zipf { theta, center } => {
-                Sampler::Zipf(Ranked::new(Zipf::new(blocks, *theta), blocks, *center, rng))
+                Sampler::Zipf(Ranked::new(Zipf::new(blocks, *theta), blocks, 0, *center, rng))
             }
             Distribution::Pareto { h, center } => {
-                Sampler::Pareto(Ranked::new(Pareto::new(blocks, *h), blocks, *center, rng))
+                Sampler::Pareto(Ranked::new(Pareto::new(blocks, *h), blocks, 0, *center, rng))
             }
-            Distribution::Normal { deviation, center } => Sampler::Normal(Normal::new(blocks, *deviation, *center)),
+            Distribution::Normal { deviation, center } => {
+                Sampler::Normal(Ranked::new(Normal::new(blocks, *deviation, 0.5), blocks, blocks / 2, *center, rng))
+            }
             Distribution::Zoned(zones) => Sampler::Zoned(Zoned::new(zones, blocks, unit)?),
         })
+    }
+
+    /// Begins a pass; the other distributions go on.
+    pub fn restart(&mut self, rng: &mut Rng) {
+        match self {
+            Sampler::Pass(pass) => *pass = Pass::new(pass.len(), rng),
+            Sampler::Free(map) => map.clear(),
+            _ => {}
+        }
     }
 
     /// The next block.
@@ -113,7 +129,8 @@ impl Sampler {
             Sampler::Pass(_) | Sampler::Uniform(_) => unreachable!("drawn before"),
             Sampler::Zipf(ranked) => ranked.place(ranked.ranks.draw(rng)),
             Sampler::Pareto(ranked) => ranked.place(ranked.ranks.draw(rng)),
-            Sampler::Normal(normal) => normal.draw(rng),
+            Sampler::Normal(ranked) => ranked.place(ranked.ranks.draw(rng)),
+            Sampler::Free(map) => map.draw(rng),
             Sampler::Zoned(zoned) => zoned.draw(rng),
         }
     }
@@ -124,17 +141,17 @@ impl Sampler {
 pub struct Ranked<D> {
     ranks: D,
     scatter: Permutation,
-    // Added to a block, modulo the blocks: brings rank 0 to where it was asked to be.
+    // Added to a block, modulo the blocks: brings the most popular rank to where it was asked to be.
     shift: u64,
 }
 
 impl<D> Ranked<D> {
-    fn new(ranks: D, blocks: u64, center: Option<f64>, rng: &mut Rng) -> Ranked<D> {
+    fn new(ranks: D, blocks: u64, top: u64, center: Option<f64>, rng: &mut Rng) -> Ranked<D> {
         let scatter = Permutation::new(blocks, rng);
         let shift = center.map_or(0, |center| {
             assert!((0.0..=1.0).contains(&center), "the center {center} lies outside the region");
             let wanted = ((center * blocks as f64) as u64).min(blocks - 1);
-            (wanted + blocks - scatter.at(0)) % blocks
+            (wanted + blocks - scatter.at(top)) % blocks
         });
         Ranked { ranks, scatter, shift }
     }
@@ -168,6 +185,22 @@ mod tests {
         let mut sorted = counts;
         sorted.sort_unstable_by(|a, b| b.cmp(a));
         assert!((7_200..8_000).contains(&sorted[1]), "{}", sorted[1]);
+    }
+
+    #[test]
+    fn normal_scatters_its_hot_blocks_around_no_center() {
+        let mut rng = Streams::new(5).stream("normal");
+        let normal = Distribution::Normal { deviation: 5.0, center: Some(0.25) };
+        let mut sampler = Sampler::new(&normal, 400, 4096, true, &mut rng).expect("valid");
+        let mut counts = [0u32; 400];
+        for _ in 0..100_000 {
+            counts[sampler.draw(&mut rng) as usize] += 1;
+        }
+        // The bell's 20 blocks a deviation: the top has 1.99 % of the draws, four deviations away there are none.
+        let around = |block: usize| counts[block - 3..=block + 3].iter().filter(|count| **count > 1_000).count();
+        assert!((1_800..2_200).contains(&counts[100]), "{}", counts[100]);
+        assert!(around(100) <= 3, "hot blocks lie scattered: {:?}", &counts[97..=103]);
+        assert!(counts.iter().filter(|count| **count == 0).count() > 200);
     }
 
     #[test]

@@ -4,8 +4,8 @@ use sim::Rng;
 
 /// Draws blocks from a normal distribution over the region; what falls outside is drawn again.
 ///
-/// The deviation is the standard deviation in percent of the region and the bell lies in address order, as fio's manual
-/// has it. (fio itself adds a uniform draw of that width to a fixed bell and hashes the sum over the region.)
+/// The deviation is the standard deviation in percent of the region, as fio's manual has it. (fio itself sums up uniform
+/// draws of that width.)
 #[derive(Clone, Debug, PartialEq)]
 pub struct Normal {
     blocks: f64,

@@ -1,5 +1,7 @@
 //! The lines of a job file: sections and their keys.
 
+use std::borrow::Cow;
+
 use super::JobFileError;
 
 /// `[name]` and what follows it.
@@ -10,10 +12,11 @@ pub(super) struct Section<'a> {
 }
 
 /// `key=value`, or `key` alone.
-#[derive(Clone, Copy)]
+#[derive(Clone)]
 pub(super) struct Entry<'a> {
     pub key: &'a str,
-    pub value: Option<&'a str>,
+    /// Its environment variables are expanded.
+    pub value: Option<Cow<'a, str>>,
     pub line: u32,
 }
 
@@ -45,16 +48,38 @@ pub(super) fn sections<'a>(file: &str, text: &'a str) -> Result<Vec<Section<'a>>
         if value.is_none() && key.starts_with("include ") {
             return Err(error("found an include, expected its keys in this file: files are not included".to_owned()));
         }
-        if value.is_some_and(|value| value.contains("${")) {
-            return Err(error(format!(
-                "{key}: found \"{}\", expected a plain value: environment variables are not expanded",
-                value.unwrap_or_default()
-            )));
-        }
+        let value = match value {
+            Some(value) => Some(expand(value).map_err(|message| error(format!("{key}: {message}")))?),
+            None => None,
+        };
         let Some(section) = sections.last_mut() else {
             return Err(error(format!("found \"{content}\" before any section, expected [global] or [job] first")));
         };
         section.entries.push(Entry { key, value, line: number });
     }
     Ok(sections)
+}
+
+/// Replaces each `${NAME}` by the environment variable of that name.
+fn expand(value: &str) -> Result<Cow<'_, str>, String> {
+    if !value.contains("${") {
+        return Ok(Cow::Borrowed(value));
+    }
+    let (mut expanded, mut rest) = (String::new(), value);
+    while let Some(start) = rest.find("${") {
+        let Some(length) = rest[start..].find('}') else {
+            return Err(format!("found \"{value}\", expected a }} behind each ${{"));
+        };
+        let name = &rest[start + 2..start + length];
+        match std::env::var(name) {
+            Ok(found) => expanded.extend([&rest[..start], &found]),
+            Err(_) => {
+                return Err(format!(
+                    "found \"{value}\", expected the environment variable {name} to be set to UTF-8 text"
+                ));
+            }
+        }
+        rest = &rest[start + length + 1..];
+    }
+    Ok(Cow::Owned(expanded + rest))
 }

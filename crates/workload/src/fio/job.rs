@@ -7,9 +7,12 @@ use media::Op;
 use sim::Time;
 
 use super::JobFileError;
-use super::pattern::{Kind, ReadWrite, Sizes};
+use super::keys;
+use super::pattern::{Kind, ReadWrite, Sizes, WRITE, divisor};
+use super::rules::{ExitAll, LatencyTarget, Steady, Strides, Trims};
 use super::value::{Amount, KbBase};
 use crate::dist::Distribution;
+use crate::trace::Record;
 
 /// A job as the file has it: nothing is known of the drive yet.
 #[derive(Clone, Debug)]
@@ -53,6 +56,67 @@ pub(crate) struct Job {
     pub stonewall: bool,
     pub verify: bool,
     pub iolog: Option<PathBuf>,
+    /// Requests for each random offset; those behind the first follow it in sequence.
+    pub run_length: u64,
+    /// Those behind the first repeat its offset instead.
+    pub identical: bool,
+    /// Bytes between the end of a sequential request and the start of the next; below zero it goes backwards.
+    pub gap: i64,
+    /// Percent of a random job's requests that are random, by direction.
+    pub random_share: [u64; 3],
+    /// What random offsets are multiples of, if it is not the block size.
+    pub align: [Option<u64>; 3],
+    /// The random map is of start blocks, so that requests may overlap.
+    pub lfsr: bool,
+    /// `zonemode=strided`, and its zones.
+    pub strided: bool,
+    pub zones: Strides,
+    pub loops: u64,
+    /// The least and the longest time from the group's start to the job's.
+    pub start_delay: (Time, Time),
+    pub wait_for: Option<String>,
+    pub new_group: bool,
+    pub exit_all: Option<ExitAll>,
+    pub exit_what: ExitAll,
+    /// A share in what the jobs of the same flow do; 0 for none.
+    pub flow: u64,
+    pub flow_id: u64,
+    pub flow_sleep: Time,
+    /// Requests arrive as a Poisson process of the rate.
+    pub poisson: bool,
+    pub batch_submit: u32,
+    pub batch_complete: u32,
+    pub depth_low: Option<u32>,
+    /// Writes are durable when they complete.
+    pub sync: bool,
+    /// A flush ends the job.
+    pub end_fsync: bool,
+    pub do_verify: bool,
+    /// Writes between two verifications; 0 for one at the end.
+    pub verify_backlog: u64,
+    pub trims: Trims,
+    pub latency: Option<LatencyTarget>,
+    pub steady: Option<Steady>,
+    pub file_size: Option<u64>,
+    pub files: u64,
+    pub write_iolog: Option<PathBuf>,
+    pub replay: ReplayKeys,
+    /// Accepted keys that change nothing: the key, and why.
+    pub without_effect: Vec<(String, &'static str)>,
+}
+
+/// fio's `replay_…` keys.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct ReplayKeys {
+    pub no_stall: bool,
+    /// Percent of the recorded intervals.
+    pub time_scale: u64,
+    /// What offsets are divided by.
+    pub scale: u64,
+    /// What offsets are rounded down to a multiple of.
+    pub align: u64,
+    /// Reads, writes, trims and flushes that are left out.
+    pub skip: [bool; 4],
 }
 
 /// A key and its value.
@@ -66,7 +130,7 @@ pub(crate) struct Setting {
 }
 
 /// What a replay obeys; any other key shapes a generated pattern.
-const REPLAY_KEYS: [&str; 17] = [
+const REPLAY_KEYS: [&str; 32] = [
     "read_iolog",
     "iodepth",
     "runtime",
@@ -84,7 +148,44 @@ const REPLAY_KEYS: [&str; 17] = [
     "kb_base",
     "randrepeat",
     "invalidate",
+    "replay_no_stall",
+    "replay_time_scale",
+    "replay_scale",
+    "replay_align",
+    "replay_skip",
+    "replay_redirect",
+    "startdelay",
+    "wait_for",
+    "new_group",
+    "exitall",
+    "exit_what",
+    "flow",
+    "flow_id",
+    "flow_sleep",
+    "write_iolog",
 ];
+
+impl Default for ReplayKeys {
+    fn default() -> ReplayKeys {
+        ReplayKeys { no_stall: false, time_scale: 100, scale: 1, align: 0, skip: [false; 4] }
+    }
+}
+
+impl ReplayKeys {
+    /// The record at the offset that the keys make of its own.
+    pub fn place(&self, record: Record) -> Record {
+        let scaled = record.offset / self.scale;
+        let offset = if self.align > 1 { scaled - scaled % self.align } else { scaled };
+        Record { offset, ..record }
+    }
+}
+
+impl Setting {
+    /// The sum of two whole numbers, if that is what they are.
+    fn sum_with(&self, other: &Setting) -> Option<u64> {
+        Some(self.value.parse::<u64>().ok()? + other.value.parse::<u64>().ok()?)
+    }
+}
 
 impl Job {
     /// A job of defaults.
@@ -123,6 +224,39 @@ impl Job {
             stonewall: false,
             verify: false,
             iolog: None,
+            run_length: 1,
+            identical: false,
+            gap: 0,
+            random_share: [100; 3],
+            align: [None; 3],
+            lfsr: false,
+            strided: false,
+            zones: Strides::default(),
+            loops: 1,
+            start_delay: (Time::ZERO, Time::ZERO),
+            wait_for: None,
+            new_group: false,
+            exit_all: None,
+            exit_what: ExitAll::Group,
+            flow: 0,
+            flow_id: 0,
+            flow_sleep: Time::ZERO,
+            poisson: false,
+            batch_submit: 1,
+            batch_complete: 1,
+            depth_low: None,
+            sync: false,
+            end_fsync: false,
+            do_verify: true,
+            verify_backlog: 0,
+            trims: Trims::default(),
+            latency: None,
+            steady: None,
+            file_size: None,
+            files: 1,
+            write_iolog: None,
+            replay: ReplayKeys::default(),
+            without_effect: Vec::new(),
         }
     }
 
@@ -157,20 +291,45 @@ impl Job {
         JobFileError { file: file.to_owned(), line, message: format!("{key}: {message}") }
     }
 
+    /// Requests of a direction, or of several, are of more than one size.
+    pub fn mixes_sizes(&self) -> bool {
+        (0..3).any(|direction| self.rw.has(direction) && !matches!(self.sizes(direction), Sizes::Fixed(_)))
+    }
+
+    /// What offsets and sizes of a direction's requests are multiples of.
+    pub fn granularity(&self, direction: usize) -> u64 {
+        let common = divisor(self.sizes(direction).common(), self.alignment(direction));
+        divisor(common, self.gap.unsigned_abs())
+    }
+
+    /// What random offsets of a direction are multiples of.
+    pub fn alignment(&self, direction: usize) -> u64 {
+        self.align[direction].unwrap_or_else(|| self.sizes(direction).smallest())
+    }
+
+    /// What each of its requests is looked at for: a flow, batches, a log, or figures of its own.
+    pub fn has_a_course(&self) -> bool {
+        self.flow > 0
+            || self.batch_submit > 1
+            || self.batch_complete > 1
+            || self.depth_low.is_some()
+            || self.latency.is_some()
+            || self.steady.is_some()
+            || self.write_iolog.is_some()
+    }
+
     /// What no single key can be blamed for.
     pub fn check(&self, file: &str) -> Result<(), JobFileError> {
         let fail = |key: &str, message: &str| Err(self.error(file, key, message));
         if self.iolog.is_some() {
-            if let Some(setting) = self.settings.iter().find(|s| s.own && !REPLAY_KEYS.contains(&s.key)) {
+            let shapes = |key: &str| !REPLAY_KEYS.contains(&key) && !keys::is_without_effect(key);
+            if let Some(setting) = self.settings.iter().find(|s| s.own && shapes(s.key)) {
                 return fail(
                     setting.key,
                     "found it beside read_iolog, expected a job that replays or one that generates",
                 );
             }
             return Ok(());
-        }
-        if self.time_based && self.runtime.is_none() {
-            return fail("time_based", "found it without runtime, expected runtime=TIME too");
         }
         if self.setting("thinktime_blocks").is_some() && self.thinktime == Time::ZERO {
             return fail("thinktime_blocks", "found it without thinktime, expected thinktime=TIME too");
@@ -179,6 +338,33 @@ impl Job {
             if self.rate[direction].is_some() && self.rate_iops[direction].is_some() {
                 return fail("rate_iops", "found it beside rate, expected one of the two for a direction");
             }
+        }
+        if self.setting("rwmixread").is_some_and(|read| {
+            self.setting("rwmixwrite").is_some_and(|write| read.own == write.own && read.sum_with(write) != Some(100))
+        }) {
+            return fail("rwmixwrite", "found it beside a rwmixread that does not leave as much, expected 100 in all");
+        }
+        if self.strided && self.rw.random {
+            return fail("zonemode", "found strided on a random job, expected a sequential one");
+        }
+        if let Some(latency) = self.latency
+            && (latency.target == Time::ZERO || latency.window == Time::ZERO)
+        {
+            return fail("latency_target", "expected both latency_target=TIME and latency_window=TIME");
+        }
+        if let Some(steady) = self.steady
+            && (steady.limit.is_infinite() || steady.duration == Time::ZERO)
+        {
+            return fail("steadystate", "expected both steadystate=FIGURE:LIMIT and steadystate_duration=TIME");
+        }
+        if self.strided && self.zones.size == 0 {
+            return fail("zonemode", "found strided without zonesize, expected zonesize=BYTES too");
+        }
+        if self.trims != Trims::default() && !(self.verify && self.rw.has(WRITE)) {
+            return fail(
+                "trim_backlog",
+                "found it on a job that does not verify writes, expected verify=SUM and writes",
+            );
         }
         if self.verify && self.rw.kind == Kind::Only(Op::Trim) {
             return fail("verify", "found it on a job that only trims, expected one that reads or writes");

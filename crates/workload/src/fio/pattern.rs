@@ -62,7 +62,7 @@ impl ReadWrite {
 pub(crate) enum Sizes {
     /// Always the same.
     Fixed(u64),
-    /// Each multiple of the first up to the second alike (fio's `bsrange`).
+    /// Drawn evenly up to the second, then rounded up to a multiple of the first or to the second (fio's `bsrange`).
     Range(u64, u64),
     /// Each size in proportion to its weight (fio's `bssplit`), the weights running sums.
     Split(Vec<(u64, u64)>),
@@ -80,8 +80,7 @@ impl Sizes {
     /// The largest size.
     pub fn largest(&self) -> u64 {
         match self {
-            Sizes::Fixed(bytes) => *bytes,
-            Sizes::Range(smallest, largest) => largest - largest % smallest,
+            Sizes::Fixed(bytes) | Sizes::Range(_, bytes) => *bytes,
             Sizes::Split(split) => split.iter().map(|(bytes, _)| *bytes).max().expect("a split has sizes"),
         }
     }
@@ -89,13 +88,14 @@ impl Sizes {
     /// The largest number of bytes that divides every size.
     pub fn common(&self) -> u64 {
         match self {
-            Sizes::Fixed(bytes) | Sizes::Range(bytes, _) => *bytes,
+            Sizes::Fixed(bytes) => *bytes,
+            Sizes::Range(smallest, largest) => divisor(*smallest, *largest),
             Sizes::Split(split) => split.iter().fold(0, |common, (bytes, _)| divisor(common, *bytes)),
         }
     }
 }
 
 /// The greatest common divisor.
-fn divisor(a: u64, b: u64) -> u64 {
+pub(super) fn divisor(a: u64, b: u64) -> u64 {
     if b == 0 { a } else { divisor(b, a % b) }
 }

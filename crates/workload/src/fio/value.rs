@@ -4,12 +4,13 @@ use sim::Time;
 
 /// What `k` stands for: fio's `kb_base`.
 ///
-/// With 1024, fio's default, the letters mean the opposite of their IEC names: `4k` is 4096 and `4ki` is 4000.
+/// With 1024, fio's default, the letters mean the opposite of their IEC names: `4k` is 4096 and `4kib` is 4000. The `i`
+/// only counts together with a `b`: `4ki` is `4k`, as fio 3.33 reads it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum KbBase {
-    /// SI as the standards have it: `k` is 1000 and `ki` 1024.
+    /// SI as the standards have it: `k` is 1000 and `kib` 1024.
     Si,
-    /// fio's compatibility mode: `k` is 1024 and `ki` 1000.
+    /// fio's compatibility mode: `k` is 1024 and `kib` 1000.
     Compatible,
 }
 
@@ -34,7 +35,8 @@ pub(super) fn number(text: &str, base: KbBase) -> Option<u64> {
         Some(letter) => (letter, true),
         None => (letters, false),
     };
-    let thousand: u64 = if iec == (base == KbBase::Si) { 1024 } else { 1000 };
+    let inverted = iec && suffix.ends_with('b');
+    let thousand: u64 = if inverted == (base == KbBase::Si) { 1024 } else { 1000 };
     let power = match letter {
         "" if !iec => 0,
         "k" => 1,
@@ -45,6 +47,14 @@ pub(super) fn number(text: &str, base: KbBase) -> Option<u64> {
         _ => return None,
     };
     scale(digits, thousand.pow(power))
+}
+
+/// As [`number`], with a sign.
+pub(super) fn signed(text: &str, base: KbBase) -> Option<i64> {
+    match text.trim().strip_prefix('-') {
+        Some(rest) => number(rest, base).and_then(|n| i64::try_from(n).ok()).map(|n| -n),
+        None => number(text, base).and_then(|n| i64::try_from(n).ok()),
+    }
 }
 
 /// A span of time with fio's suffixes; `unit` is what a bare number counts.
@@ -128,12 +138,14 @@ mod tests {
         for text in ["4096", "4096b", "4096B", "4k", "4kb", "4kB", "4K", "4KB", "0x1000"] {
             assert_eq!(number(text, Compatible), Some(4096), "{text}");
         }
-        for text in ["1000000", "1mi", "1000ki"] {
+        for text in ["1000000", "1mib", "1000kib"] {
             assert_eq!(number(text, Compatible), Some(1_000_000), "{text}");
         }
-        for text in ["4096", "4ki", "4kib", "4KiB"] {
+        for text in ["4096", "4kib", "4KiB"] {
             assert_eq!(number(text, Si), Some(4096), "{text}");
         }
+        // Without its b, the i says nothing.
+        assert_eq!((number("4ki", Compatible), number("4ki", Si)), (Some(4096), Some(4000)));
         assert_eq!(number("1t", Si), Some(1_000_000_000_000));
         assert_eq!(number("1.5g", Compatible), Some(3 << 29));
         for text in ["", "k", "4q", "4kk", "-1", "1.3", "4i", ".5k", "5.k", "99999999999999999999", "16384p", "1 000"] {

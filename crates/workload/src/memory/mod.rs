@@ -4,6 +4,7 @@
 //! | --- | --- | --- |
 //! | [`Format::Nandram`] | a line that caches fill or write back | yes |
 //! | [`Format::Lackey`] | valgrind's `--tool=lackey --trace-mem=yes`: `I 4001000,3`, ` L`, ` S`, ` M` | counted |
+//! | [`Format::Dram`] | DRAMsim3's and DRAMSim2's `0x1000 READ 10`, `0x1000 P_MEM_WR 10`; `R 0x1000` | none |
 //! | [`Format::Ramulator`] | `LD 0x1000`, `ST 0x1000`; `0x1000 R`; `BUBBLES LOAD [STORE]` | the last only |
 //!
 //! Our own format holds what `nandram capture memory` records. Undone from its compression (zstd or gzip, or none) it is
@@ -17,6 +18,7 @@
 //!
 //! The number of a line is below 2^61.
 
+mod dram;
 mod header;
 mod lackey;
 mod ramulator;
@@ -39,6 +41,8 @@ pub enum Format {
     Lackey,
     /// Ramulator's load-store, memory and processor traces.
     Ramulator,
+    /// Traces of DRAM controllers.
+    Dram,
 }
 
 impl Format {
@@ -51,6 +55,8 @@ impl Format {
             Some(Format::Lackey)
         } else if ramulator::is_one(line) {
             Some(Format::Ramulator)
+        } else if dram::is_one(line) {
+            Some(Format::Dram)
         } else {
             None
         }

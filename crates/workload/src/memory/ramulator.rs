@@ -50,7 +50,7 @@ pub(super) fn parse(line: &[u8]) -> Result<(Access, Option<Access>), Box<Fault>>
     }
 }
 
-fn address(text: &[u8]) -> Result<u64, Box<Fault>> {
+pub(super) fn address(text: &[u8]) -> Result<u64, Box<Fault>> {
     let number = match text.strip_prefix(b"0x").or_else(|| text.strip_prefix(b"0X")) {
         Some(hex) => digits(hex, 16),
         None => digits(text, 10),

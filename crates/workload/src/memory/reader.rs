@@ -3,7 +3,7 @@
 use std::io::{Cursor, Read};
 use std::path::Path;
 
-use super::{Access, Format, Header, MAGIC, Op, lackey, ramulator};
+use super::{Access, Format, Header, MAGIC, Op, dram, lackey, ramulator};
 use crate::header::{self, fault, next_fault, no_record};
 use crate::trace::fields::{Fault, line_length};
 use crate::trace::{Input, TraceError};
@@ -65,13 +65,13 @@ impl Reader {
             Some(format) => format,
             None => {
                 let saw = crate::trace::format::describe(head);
-                let expected = "nandram-memory, lackey, ramulator".to_owned();
+                let expected = "nandram-memory, lackey, ramulator, dram".to_owned();
                 return Err(TraceError::Undetected { file, saw, expected });
             }
         };
         let header = match format {
             Format::Nandram => Some(read_header(&mut input)?),
-            Format::Lackey | Format::Ramulator => None,
+            Format::Lackey | Format::Ramulator | Format::Dram => None,
         };
         Ok(Reader { input, format, header, accesses: 0, last: 0, instructions: 0, ended: false })
     }
@@ -113,6 +113,7 @@ impl Reader {
                 false => lackey::parse(line).map(Some),
             }),
             Format::Ramulator => self.lines(chunk, |line| ramulator::parse(line).map(Some)),
+            Format::Dram => self.lines(chunk, |line| dram::parse(line).map(Some)),
         };
         if read.is_err() {
             self.ended = true;

@@ -23,13 +23,14 @@ pub enum Format {
     Memory(memory::Format),
 }
 
-const NAMES: [(Format, &str); 6] = [
+const NAMES: [(Format, &str); 7] = [
     (Format::Nandram, "nandram-pages"),
     (Format::Text, "text"),
     (Format::OracleGeneral, "oracleGeneral"),
     (Format::Memory(memory::Format::Nandram), "nandram-memory"),
     (Format::Memory(memory::Format::Lackey), "lackey"),
     (Format::Memory(memory::Format::Ramulator), "ramulator"),
+    (Format::Memory(memory::Format::Dram), "dram"),
 ];
 
 fn names() -> String {

@@ -16,7 +16,7 @@
 
 mod format;
 mod header;
-mod oracle_general;
+pub(crate) mod oracle_general;
 mod reader;
 mod writer;
 

@@ -16,16 +16,17 @@ use crate::trace::fields::{Fault, Field};
 const NEXT: Field = Field::new("next_access_vtime", "-1 or a number of requests from 0");
 
 /// Bytes of a record.
-pub(super) const RECORD: usize = 24;
+pub(crate) const RECORD: usize = 24;
 
-fn fields(record: &[u8]) -> (u32, u64, u32, i64) {
+/// Time, object, size, and when the object is requested next.
+pub(crate) fn fields(record: &[u8]) -> (u32, u64, u32, i64) {
     let u32_at = |at: usize| u32::from_le_bytes(record[at..at + 4].try_into().expect("4 bytes"));
     let u64_at = |at: usize| u64::from_le_bytes(record[at..at + 8].try_into().expect("8 bytes"));
     (u32_at(0), u64_at(4), u32_at(12), u64_at(16) as i64)
 }
 
 /// The page of a record; none if it asks for nothing.
-pub(super) fn parse(record: &[u8]) -> Result<Option<u64>, Box<Fault>> {
+pub(crate) fn parse(record: &[u8]) -> Result<Option<u64>, Box<Fault>> {
     let (_, object, size, next) = fields(record);
     if next < -1 {
         return Err(Fault::new(&NEXT, next.to_string()));
@@ -34,7 +35,7 @@ pub(super) fn parse(record: &[u8]) -> Result<Option<u64>, Box<Fault>> {
 }
 
 /// Whether the records at the start of a trace may all be such: times that do not go back, later next requests.
-pub(super) fn is_one(head: &[u8]) -> bool {
+pub(crate) fn is_one(head: &[u8]) -> bool {
     let mut records = head.chunks_exact(RECORD).take(64).map(fields).enumerate();
     let mut before = 0;
     records.len() > 0

@@ -5,6 +5,7 @@ use sim::{Rng, Time};
 
 use super::pattern::Pattern;
 use super::region::Region;
+use super::trims::TrimQueue;
 use super::written::Written;
 use super::{Draft, Step};
 use crate::fio::{Job, JobFileError, Kind, READ, TRIM, WRITE};
@@ -28,6 +29,8 @@ pub(super) struct Generated {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Phase {
     Run,
+    /// Verifying what the backlog's writes have written, before the run goes on.
+    Check,
     /// Waiting for the writes to complete, to be flushed and verified.
     Settle,
     /// Waiting for that flush.
@@ -54,6 +57,14 @@ struct Extras {
     flushing: bool,
     writes_in_flight: u32,
     written: Option<Written>,
+    /// Writes between two verifications; 0 for one at the end.
+    backlog: u64,
+    unchecked: u64,
+    trims: Option<TrimQueue>,
+    end_flush: bool,
+    loops_left: u64,
+    /// Draws of the times between requests, and of what is trimmed.
+    rng: Rng,
 }
 
 /// What the job was to do, for its progress.
@@ -73,25 +84,36 @@ struct Limits {
 struct Rate {
     per_second: u64,
     counts_bytes: bool,
+    /// Requests come as a Poisson process.
+    poisson: bool,
     issued: u64,
     // When the next request may go.
     next: Time,
 }
 
 impl Generated {
-    /// The job on its region of the drive, drawing from `rng`.
-    pub fn new(file: &str, job: &Job, region: Region, rng: Rng) -> Result<Generated, JobFileError> {
-        let Region { start, bytes, io_size } = region;
-        let pattern =
-            Pattern::new(job, start, bytes, rng).map_err(|why| job.error(file, "random_distribution", &why))?;
+    /// The job on its region of the drive, drawing its requests from `rng` and the times between them from `pace`. It is
+    /// not plain if it is `watched`.
+    pub fn new(
+        file: &str,
+        job: &Job,
+        region: Region,
+        (rng, pace): (Rng, Rng),
+        watched: bool,
+    ) -> Result<Generated, JobFileError> {
+        let Region { start, bytes, io_size, .. } = region;
+        let key = if job.setting("blockalign").is_some() { "blockalign" } else { "random_distribution" };
+        let pattern = Pattern::new(job, start, bytes, rng).map_err(|why| job.error(file, key, &why))?;
+        let endless = job.time_based && job.runtime.is_some();
         let passes = if job.rw.kind == Kind::TrimWrite { 2 } else { 1 };
         let io_size = io_size.unwrap_or(bytes);
         let limits = Limits {
-            bytes: if job.time_based { u64::MAX } else { io_size.saturating_mul(passes) },
-            requests: job.number_ios.map_or(u64::MAX, |n| n.saturating_mul(passes)),
+            bytes: if endless { u64::MAX } else { io_size.saturating_mul(passes) },
+            // Of all loops together, as in fio.
+            requests: job.number_ios.map_or(u64::MAX, |n| n.saturating_mul(passes).saturating_mul(job.loops)),
             ramp: job.ramp_time,
             runtime: job.runtime,
-            time_based: job.time_based,
+            time_based: endless,
             total: None,
         };
         let rate = |direction: usize| {
@@ -99,7 +121,8 @@ impl Generated {
                 (Some(rate), _) => (rate, true),
                 (None, iops) => (iops?, false),
             };
-            job.rw.has(direction).then_some(Rate { per_second, counts_bytes, issued: 0, next: Time::ZERO })
+            let (poisson, next) = (job.poisson, Time::ZERO);
+            job.rw.has(direction).then_some(Rate { per_second, counts_bytes, poisson, issued: 0, next })
         };
         let writes = job.rw.has(WRITE);
         let sizes = job.sizes(WRITE);
@@ -112,12 +135,20 @@ impl Generated {
             think_count: 0,
             think_due: false,
             think_until: Time::ZERO,
-            fsync: if writes { [job.fsync, job.fdatasync] } else { [0, 0] },
+            // As in fio, a job that trims what it then writes has no flushes.
+            fsync: if writes && job.rw.kind != Kind::TrimWrite { [job.fsync, job.fdatasync] } else { [0, 0] },
             writes: 0,
             flush_due: false,
             flushing: false,
             writes_in_flight: 0,
-            written: (job.verify && writes).then(|| Written::new(start, bytes, sizes.common(), sizes.largest())),
+            written: (job.verify && job.do_verify && writes)
+                .then(|| Written::new(start, bytes, job.granularity(WRITE), sizes.largest())),
+            backlog: job.verify_backlog,
+            unchecked: 0,
+            trims: (job.trims.percentage > 0 && job.trims.backlog > 0).then(|| TrimQueue::new(job.trims)),
+            end_flush: job.end_fsync && writes,
+            loops_left: job.loops - 1,
+            rng: pace,
         };
         let counts_after_ramp = job.number_ios.is_some() && job.ramp_time > Time::ZERO;
         let size = pattern.only_size().filter(|_| {
@@ -125,6 +156,9 @@ impl Generated {
                 && extras.think == Time::ZERO
                 && extras.fsync == [0, 0]
                 && extras.written.is_none()
+                && !extras.end_flush
+                && extras.loops_left == 0
+                && !watched
                 && !counts_after_ramp
         });
         let limits = match size {
@@ -143,7 +177,7 @@ impl Generated {
             requests_left: limits.requests,
             deadline: Time::MAX,
             measured_from: Time::ZERO,
-            checks_reads: job.verify && !writes,
+            checks_reads: job.verify && job.do_verify && !writes,
             pattern,
             extras,
             limits,
@@ -158,6 +192,11 @@ impl Generated {
         for rate in self.extras.rate.iter_mut().flatten() {
             rate.next = now;
         }
+    }
+
+    /// It issues nothing more.
+    pub fn stop(&mut self) {
+        (self.requests_left, self.phase) = (0, Phase::Done);
     }
 
     /// Nothing but addresses to take care of: requests of one size, without rate, pause, flush or verification of writes.
@@ -199,24 +238,56 @@ impl Generated {
     pub fn step(&mut self, now: Time, in_flight: u32) -> Step {
         match self.phase {
             Phase::Run => self.run(now, in_flight),
-            Phase::Settle if in_flight > 0 => Step::Park,
+            Phase::Settle | Phase::Flush | Phase::Check if in_flight > 0 => Step::Park,
             Phase::Settle => {
                 self.phase = Phase::Flush;
                 self.draft(now, Request::flush(), false)
             }
-            Phase::Flush if in_flight > 0 => Step::Park,
-            Phase::Flush | Phase::Verify => {
-                self.phase = Phase::Verify;
-                match self.extras.written.as_mut().and_then(Written::next) {
-                    Some((offset, bytes)) => self.draft(now, Request::new(Op::Read, offset, bytes), true),
-                    None => {
-                        self.phase = Phase::Done;
-                        Step::Done
-                    }
+            Phase::Check | Phase::Flush | Phase::Verify => {
+                if self.phase == Phase::Flush {
+                    self.phase = Phase::Verify;
                 }
+                if let Some((offset, bytes)) = self.extras.written.as_mut().and_then(Written::next) {
+                    return self.draft(now, Request::new(Op::Read, offset, bytes), true);
+                }
+                if self.phase == Phase::Check {
+                    return self.end_check(now, in_flight);
+                }
+                self.end_loop(now, in_flight)
             }
             Phase::Done => Step::Done,
         }
+    }
+
+    /// The backlog is verified; the run goes on when its last read is complete.
+    #[cold]
+    fn end_check(&mut self, now: Time, in_flight: u32) -> Step {
+        if let Some(written) = &mut self.extras.written {
+            written.clear();
+        }
+        (self.phase, self.extras.unchecked) = (Phase::Run, 0);
+        self.run(now, in_flight)
+    }
+
+    /// The job is done, or begins again.
+    #[cold]
+    fn end_loop(&mut self, now: Time, in_flight: u32) -> Step {
+        if self.extras.loops_left == 0 || self.requests_left == 0 || now >= self.deadline {
+            self.phase = Phase::Done;
+            return Step::Done;
+        }
+        if in_flight > 0 {
+            return Step::Park;
+        }
+        self.extras.loops_left -= 1;
+        self.bytes_left = self.limits.bytes;
+        self.pattern.rewind();
+        if let Some(written) = &mut self.extras.written {
+            written.clear();
+        }
+        self.extras.unchecked = 0;
+        self.phase = Phase::Run;
+        self.run(now, in_flight)
     }
 
     fn run(&mut self, now: Time, in_flight: u32) -> Step {
@@ -225,7 +296,7 @@ impl Generated {
         if extras.flushing {
             return Step::Park;
         }
-        if extras.flush_due {
+        if extras.flush_due && !over {
             if extras.writes_in_flight > 0 {
                 return Step::Park;
             }
@@ -233,8 +304,27 @@ impl Generated {
             return self.draft(now, Request::flush(), false);
         }
         if over {
-            self.phase = if self.extras.written.is_some() { Phase::Settle } else { Phase::Done };
+            if self.extras.written.is_some() || self.extras.end_flush {
+                self.phase = Phase::Settle;
+                return self.step(now, in_flight);
+            }
+            return self.end_loop(now, in_flight);
+        }
+        if extras.backlog > 0 && extras.unchecked >= extras.backlog {
+            self.phase = Phase::Check;
             return self.step(now, in_flight);
+        }
+        if extras.trims.as_ref().is_some_and(TrimQueue::is_due) {
+            if extras.writes_in_flight > 0 {
+                return Step::Park;
+            }
+            let next = extras.trims.as_mut().and_then(TrimQueue::next);
+            if let Some((offset, bytes)) = next {
+                if let Some(written) = &mut extras.written {
+                    written.unmark(offset, bytes);
+                }
+                return self.draft(now, Request::new(Op::Trim, offset, bytes), false);
+            }
         }
         if extras.think_due {
             if in_flight > 0 {
@@ -252,7 +342,10 @@ impl Generated {
             extras.chosen = Some(direction);
             return Step::Wait(at.min(self.deadline));
         }
-        let request = self.pattern.draw(direction);
+        let Some(request) = self.pattern.draw(direction) else {
+            self.bytes_left = 0;
+            return self.run(now, in_flight);
+        };
         extras.count(direction, &request);
         let measured = self.account(now, request.bytes);
         Step::Issue(Draft { request, due: now, measured, verify: self.checks_reads, epoch: 0 })
@@ -307,7 +400,16 @@ impl Extras {
             // From the start and not from the request before, so that nothing is lost to rounding or to a slow drive.
             let ps = u128::from(rate.issued) * 1_000_000_000_000 / u128::from(rate.per_second);
             let ps = u64::try_from(ps).map_or(Time::MAX, Time::from_ps);
-            rate.next = self.started.saturating_add(ps);
+            rate.next = match rate.poisson {
+                false => self.started.saturating_add(ps),
+                true => {
+                    let units = if rate.counts_bytes { request.bytes } else { 1 };
+                    let mean = units as f64 / rate.per_second as f64;
+                    // At most 37 means: the draw is below 1 by 2^-53 at least.
+                    let seconds = -libm::log(1.0 - self.rng.unit()) * mean;
+                    rate.next.saturating_add(Time::from_ps((seconds * 1e12) as u64))
+                }
+            };
         }
         if self.think > Time::ZERO {
             self.think_count += 1;
@@ -318,10 +420,15 @@ impl Extras {
         if direction == WRITE {
             self.writes += 1;
             self.writes_in_flight += 1;
-            self.flush_due = self.fsync.iter().any(|n| *n > 0 && self.writes.is_multiple_of(*n));
             if let Some(written) = &mut self.written {
                 written.mark(request.offset, request.bytes);
+                self.unchecked += 1;
+                if let Some(trims) = &mut self.trims {
+                    trims.written(request.offset, request.bytes, &mut self.rng);
+                }
             }
         }
+        // After each request and not after a write alone: fio looks at the number of writes each time.
+        self.flush_due = self.writes > 0 && self.fsync.iter().any(|n| *n > 0 && self.writes.is_multiple_of(*n));
     }
 }

@@ -20,12 +20,17 @@
 //! Where a trace's devices lie on the drive, and what becomes of bytes that are not whole sectors, is told in
 //! [`Workload::open`].
 
+mod flow;
 mod generated;
+mod log;
 mod options;
+mod order;
 mod pattern;
 mod region;
 mod replay;
 mod slots;
+mod trims;
+mod watch;
 mod written;
 
 use std::cmp::Reverse;
@@ -35,11 +40,15 @@ use media::{Op, Request, SECTOR};
 use sim::{Dense, Streams, Time};
 
 use crate::error::Error;
-use crate::workload::{What, Workload};
+use crate::fio::ExitAll;
+use crate::workload::{Plan, What, Workload};
+use flow::{Flows, Share};
 use generated::Generated;
+use log::Log;
 pub use options::{Beyond, Options, Replay};
 use region::Region;
 use slots::{Ready, Slot, Slots};
+use watch::{Verdict, Watch};
 
 /// What a player wants of the loop.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -108,21 +117,53 @@ pub struct Player {
     next_timer: Time,
     slots: Slots,
     total: Option<u64>,
-    // The group that runs, and how many of its jobs have not ended.
-    group: u32,
+    flows: Flows,
+    notes: Vec<String>,
+    // The stage that runs, and how many of its jobs have not ended.
+    stage: u32,
     running: usize,
+    // A job waits for others.
+    waits: bool,
     now: Time,
 }
+
+/// Depths that are told apart: 1, 2, 4, 8, 16, 32, and 64 or more, each up to the next.
+pub const DEPTHS: usize = 7;
 
 /// A job and where it stands with the player.
 struct Job {
     state: State,
     in_flight: u32,
     depth: u32,
-    group: u32,
     // What it waits for, if it is timed.
     timer: Time,
     source: Source,
+    // Requests that were issued as so many were outstanding, themselves included.
+    levels: [u64; DEPTHS],
+    course: Box<Course>,
+}
+
+/// When a job starts and ends, and what few jobs have.
+struct Course {
+    stage: u32,
+    group: u32,
+    /// Jobs whose ends it waits for.
+    waits_for: Vec<u16>,
+    delay: Time,
+    /// It has begun; it has ended; it is to issue nothing more.
+    begun: bool,
+    over: bool,
+    stop: bool,
+    exit_all: Option<ExitAll>,
+    /// It issues again when so many fewer than its depth, or no more than the least, are outstanding.
+    batch: u32,
+    low: u32,
+    /// Its depth was reached, and it does not issue yet.
+    draining: bool,
+    share: Option<Share>,
+    flow_sleep: Time,
+    watch: Option<Watch>,
+    log: Option<Log>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -135,6 +176,8 @@ enum State {
     Timed,
     /// Waits for a completion.
     Parked,
+    /// Waits for another job of its flow.
+    Held,
     /// Issues nothing more.
     Ended,
 }
@@ -176,12 +219,21 @@ impl Player {
         options.check()?;
         let mut jobs = Vec::with_capacity(workload.plans.len());
         let mut total = Some(0);
-        for plan in &workload.plans {
+        let (mut flows, mut notes) = (Flows::default(), Vec::new());
+        for (plan, info) in workload.plans.iter().zip(workload.jobs()) {
             let (source, depth, requests) = match &plan.what {
                 What::Generate(job, clone) => {
                     let region = Region::new(&workload.file, job, *clone, options.capacity)?;
-                    let rng = job.seed.map_or(*streams, Streams::new).stream(&plan.stream);
-                    let generated = Generated::new(&workload.file, job, region, rng)?;
+                    if let (Some(wanted), 0) = (region.cut, *clone) {
+                        notes.push(format!(
+                            "{}: job \"{}\": size={wanted} ends with the drive, after {} bytes, as in fio",
+                            workload.file, job.name, region.bytes
+                        ));
+                    }
+                    let streams = job.seed.map_or(*streams, Streams::new);
+                    let pace = streams.stream(&format!("{}.pace", plan.stream));
+                    let rngs = (streams.stream(&plan.stream), pace);
+                    let generated = Generated::new(&workload.file, job, region, rngs, job.has_a_course())?;
                     let requests = generated.known_total();
                     let kind = if generated.is_plain() { Source::Plain } else { Source::Generated };
                     (kind(Box::new(generated)), job.outstanding(), requests)
@@ -194,7 +246,9 @@ impl Player {
                 }
             };
             total = total.zip(requests).map(|(a, b): (u64, u64)| a.saturating_add(b));
-            jobs.push(Job { state: State::Idle, in_flight: 0, depth, group: plan.group, timer: Time::ZERO, source });
+            let course = Box::new(Course::new(plan, info.group, depth, &mut flows, streams)?);
+            let (state, timer, levels) = (State::Idle, Time::ZERO, [0; DEPTHS]);
+            jobs.push(Job { state, in_flight: 0, depth, timer, source, levels, course });
         }
         let mut player = Player {
             ready: Ready::new(jobs.len()),
@@ -204,12 +258,37 @@ impl Player {
             next_timer: Time::MAX,
             slots: Slots::new(),
             total,
-            group: 0,
+            flows,
+            notes,
+            stage: 0,
             running: 0,
+            waits: workload.plans.iter().any(|plan| !plan.waits_for.is_empty()),
             now: Time::ZERO,
         };
-        player.start_group(Time::ZERO);
+        player.start_stage(Time::ZERO);
         Ok(player)
+    }
+
+    /// How the jobs were fitted to the drive, where a user should know, a line each.
+    pub fn notes(&self) -> &[String] {
+        &self.notes
+    }
+
+    /// Requests of `job` by the number that were outstanding when they were issued, themselves included: 1, 2 and 3, 4 to
+    /// 7, and so on up to 64 and more.
+    pub fn depths(&self, job: usize) -> [u64; DEPTHS] {
+        self.jobs[job].levels
+    }
+
+    /// The latency that `job` searches a depth for, the time in which a depth is judged, and the percent of requests that
+    /// must keep to it.
+    pub fn latency_target(&self, job: usize) -> Option<(Time, Time, f64)> {
+        self.jobs[job].course.watch.as_ref().and_then(Watch::latency_target)
+    }
+
+    /// Requests that `job` may have outstanding: what a search for a latency has come to, if it is searched for.
+    pub fn depth(&self, job: usize) -> u32 {
+        self.jobs[job].depth
     }
 
     /// What is to be done at `now`. To be called until it does not return [`Next::Issue`].
@@ -273,13 +352,36 @@ impl Player {
     fn next_with_care(&mut self, now: Time) -> Result<Next, Error> {
         while let Some(index) = self.ready.first() {
             let job = &mut self.jobs[index as usize];
-            debug_assert!(job.state == State::Ready && job.in_flight < job.depth);
+            debug_assert!(job.state == State::Ready);
+            if job.in_flight >= job.depth {
+                job.state = State::Parked;
+                self.ready.pop();
+                continue;
+            }
+            if let Some(share) = &job.course.share
+                && !job.course.stop
+                && !self.flows.admits(share)
+            {
+                self.ready.pop();
+                self.hold(now, index);
+                continue;
+            }
             let step = match &mut job.source {
+                _ if job.course.stop => Step::Done,
                 Source::Plain(generated) | Source::Generated(generated) => generated.step(now, job.in_flight),
                 Source::Replay(replay) => replay.step(now, job.in_flight)?,
             };
             if let Step::Issue(Draft { request, due, measured, verify, epoch }) = step {
                 job.count(&mut self.ready);
+                let course = &mut job.course;
+                course.draining = job.state == State::Parked && (course.batch > 1 || course.low < job.depth);
+                if let Some(log) = &mut course.log {
+                    log.write(now, &request)?;
+                }
+                if let Some(share) = &mut course.share {
+                    let held = self.flows.count(share);
+                    self.release(&held);
+                }
                 let Request { op, bytes, .. } = request;
                 let id = self.slots.take(Slot { job: index, op, measured, bytes, due, issued: now, epoch });
                 return Ok(Next::Issue(Io { id, job: index, request, due, measured, verify }));
@@ -299,8 +401,11 @@ impl Player {
                 }
                 Step::Done => {
                     job.state = State::Ended;
+                    if let Some(log) = &mut job.course.log {
+                        log.finish()?;
+                    }
                     if job.in_flight == 0 {
-                        self.end_of_job(now);
+                        self.end_of_job(now, index);
                     }
                 }
             }
@@ -352,6 +457,7 @@ impl Player {
         debug_assert_eq!(request.bytes, bytes, "requests of a plain job are of one size");
         (slot.op, slot.measured, slot.due, slot.issued) = (request.op, measured, now, now);
         self.slots.count_replaced();
+        job.levels[level(job.in_flight)] += 1;
         self.now = now;
         Some((ended, Io { id, job: index, request, due: now, measured, verify }))
     }
@@ -367,11 +473,24 @@ impl Player {
             }
             Source::Replay(replay) => replay.complete(slot.op, slot.epoch),
         };
+        let course = &mut job.course;
+        match course.watch.as_mut().map_or(Verdict::Nothing, |watch| watch.completed(now, slot.due, slot.bytes)) {
+            Verdict::Nothing => {}
+            Verdict::Depth(depth) => job.depth = depth,
+            Verdict::End => course.stop = true,
+        }
         match job.state {
-            State::Parked => {}
+            State::Parked => {
+                if course.draining {
+                    if !course.stop && job.in_flight > course.low.min(job.depth.saturating_sub(course.batch)) {
+                        return;
+                    }
+                    course.draining = false;
+                }
+            }
             // Its timer stays and is found stale.
-            State::Timed if woken => {}
-            State::Ended if job.in_flight == 0 => return self.end_of_job(now),
+            State::Timed if woken || course.stop => {}
+            State::Ended if job.in_flight == 0 => return self.end_of_job(now, slot.job),
             _ => return,
         }
         job.state = State::Ready;
@@ -418,31 +537,183 @@ impl Player {
         self.next_timer = self.timers.peek().map_or(Time::MAX, |Reverse((at, _))| *at);
     }
 
+    /// A job that is ahead of its share waits: for a while, or for another of its flow.
     #[cold]
-    fn end_of_job(&mut self, now: Time) {
-        self.running -= 1;
-        if self.running == 0 {
-            self.group += 1;
-            self.start_group(now);
+    fn hold(&mut self, now: Time, index: u16) {
+        let job = &mut self.jobs[index as usize];
+        let share = job.course.share.as_ref().expect("a job with a flow");
+        if job.course.flow_sleep > Time::ZERO {
+            (job.state, job.timer) = (State::Timed, now.saturating_add(job.course.flow_sleep));
+            self.timers.push(Reverse((job.timer, index)));
+            self.next_timer = self.next_timer.min(job.timer);
+        } else {
+            job.state = State::Held;
+            self.flows.hold(share, index);
         }
     }
 
-    fn start_group(&mut self, now: Time) {
-        for index in 0..self.jobs.len() {
-            let job = &mut self.jobs[index];
-            if job.group != self.group {
-                continue;
+    /// Jobs that others held up look again.
+    fn release(&mut self, held: &[u16]) {
+        for index in held {
+            let job = &mut self.jobs[*index as usize];
+            if job.state == State::Held {
+                job.state = State::Ready;
+                self.ready.push(*index);
             }
-            assert!(job.state == State::Idle, "job {index} of group {} has begun before", self.group);
-            match &mut job.source {
-                Source::Plain(generated) | Source::Generated(generated) => generated.start(now),
-                Source::Replay(replay) => replay.start(now),
-            }
-            job.state = State::Ready;
-            self.ready.push(index as u16);
-            self.running += 1;
         }
     }
+
+    #[cold]
+    fn end_of_job(&mut self, now: Time, index: u16) {
+        self.running -= 1;
+        let course = &mut self.jobs[index as usize].course;
+        course.over = true;
+        let (group, exit_all) = (course.group, course.exit_all);
+        if let Some(share) = course.share {
+            let held = self.flows.leave(&share);
+            self.release(&held);
+        }
+        match exit_all {
+            Some(ExitAll::Group) => self.stop(|course| course.group == group),
+            Some(ExitAll::Stonewall) => {
+                let stage = self.stage;
+                self.stop(|course| course.stage == stage);
+            }
+            Some(ExitAll::All) => self.stop(|_| true),
+            None => {}
+        }
+        if self.running == 0 || self.waits {
+            self.start_stage(now);
+        }
+    }
+
+    /// Jobs end: they issue nothing more, or do not begin.
+    fn stop(&mut self, which: impl Fn(&Course) -> bool) {
+        for index in 0..self.jobs.len() {
+            let job = &mut self.jobs[index];
+            if job.course.over || job.course.stop || !which(&job.course) {
+                continue;
+            }
+            job.course.stop = true;
+            if let Source::Plain(generated) | Source::Generated(generated) = &mut job.source {
+                generated.stop();
+            }
+            let waits = match job.state {
+                State::Timed | State::Held => true,
+                State::Parked => job.in_flight == 0,
+                State::Idle | State::Ready | State::Ended => false,
+            };
+            if waits {
+                job.state = State::Ready;
+                self.ready.push(index as u16);
+            }
+        }
+    }
+
+    /// Begins the jobs of the stage that wait for nothing more, and of the next stages if there is nothing left in it.
+    #[cold]
+    fn start_stage(&mut self, now: Time) {
+        loop {
+            let last = self.jobs.iter().map(|job| job.course.stage).max().unwrap_or(0);
+            // One that never begins lets others begin, too.
+            while self.begin_jobs(now) {}
+            if self.running > 0 || self.stage > last {
+                return;
+            }
+            self.stage += 1;
+        }
+    }
+
+    /// Begins what can begin; true if a job has ended without that.
+    fn begin_jobs(&mut self, now: Time) -> bool {
+        let mut dropped = false;
+        for index in 0..self.jobs.len() {
+            let course = &self.jobs[index].course;
+            if course.begun
+                || course.stage != self.stage
+                || course.waits_for.iter().any(|other| !self.jobs[*other as usize].course.over)
+            {
+                continue;
+            }
+            let job = &mut self.jobs[index];
+            job.course.begun = true;
+            if job.course.stop {
+                (job.state, job.course.over, dropped) = (State::Ended, true, true);
+                continue;
+            }
+            let start = now.saturating_add(job.course.delay);
+            match &mut job.source {
+                Source::Plain(generated) | Source::Generated(generated) => generated.start(start),
+                Source::Replay(replay) => replay.start(start),
+            }
+            if let Some(watch) = &mut job.course.watch {
+                job.depth = watch.start(start, job.depth);
+            }
+            if let Some(share) = &job.course.share {
+                self.flows.join(share);
+            }
+            self.running += 1;
+            if start > now {
+                (job.state, job.timer) = (State::Timed, start);
+                self.timers.push(Reverse((start, index as u16)));
+                self.next_timer = self.next_timer.min(start);
+            } else {
+                job.state = State::Ready;
+                self.ready.push(index as u16);
+            }
+        }
+        dropped
+    }
+}
+
+impl Course {
+    /// The course of a plan's job.
+    fn new(plan: &Plan, group: u32, depth: u32, flows: &mut Flows, streams: &Streams) -> Result<Course, Error> {
+        let (job, clone) = match &plan.what {
+            What::Generate(job, clone) => (Some(&**job), *clone),
+            What::Replay(_, job) => (job.as_deref(), 0),
+        };
+        let mut course = Course {
+            stage: plan.stage,
+            group,
+            waits_for: plan.waits_for.clone(),
+            delay: Time::ZERO,
+            begun: false,
+            over: false,
+            stop: false,
+            exit_all: None,
+            batch: 1,
+            low: depth,
+            draining: false,
+            share: None,
+            flow_sleep: Time::ZERO,
+            watch: None,
+            log: None,
+        };
+        let Some(job) = job else { return Ok(course) };
+        let (least, most) = job.start_delay;
+        if most > Time::ZERO {
+            let spread = (most - least).ps();
+            let drawn =
+                if spread > 0 { streams.stream(&format!("{}.start", plan.stream)).below(spread + 1) } else { 0 };
+            course.delay = least + Time::from_ps(drawn);
+        }
+        course.exit_all = job.exit_all;
+        course.batch = job.batch_submit.max(job.batch_complete).min(depth);
+        course.low = job.depth_low.unwrap_or(depth);
+        course.share = flows.share(job);
+        course.flow_sleep = job.flow_sleep;
+        course.watch = Watch::new(job);
+        course.log = Log::create(job, clone)?;
+        Ok(course)
+    }
+}
+
+/// Where a number of outstanding requests, at least 1, is counted.
+#[inline(always)]
+fn level(outstanding: u32) -> usize {
+    debug_assert!(outstanding > 0);
+    (outstanding.ilog2() as usize).min(DEPTHS - 1)
 }
 
 impl Job {
@@ -450,7 +721,8 @@ impl Job {
     #[inline(always)]
     fn count(&mut self, ready: &mut Ready) {
         self.in_flight += 1;
-        if self.in_flight == self.depth {
+        self.levels[level(self.in_flight)] += 1;
+        if self.in_flight >= self.depth {
             self.state = State::Parked;
             ready.pop();
         } else {

@@ -3,7 +3,8 @@
 use media::{Op, Request};
 use sim::Rng;
 
-use crate::dist::Sampler;
+use super::order::Order;
+use crate::dist::{Distribution, FreeMap, Sampler};
 use crate::fio::{Job, Kind, READ, Sizes, TRIM, WRITE};
 
 /// Draws a job's requests, one after another.
@@ -20,6 +21,11 @@ pub(super) struct Pattern {
     bytes: u64,
     lanes: [Lane; 3],
     samplers: Vec<Sampler>,
+    // Requests for each random offset, how many are left of them, and whether they repeat it.
+    run_length: u64,
+    run_left: u64,
+    identical: bool,
+    fua: bool,
     // What was trimmed and is now to be written.
     trimmed: Option<(u64, u64)>,
 }
@@ -43,8 +49,14 @@ struct Lane {
     random: bool,
     /// Which sampler draws for it, if it is random.
     sampler: usize,
-    /// Where the next request starts in the region, if it is sequential.
-    position: u64,
+    /// What its random offsets are multiples of.
+    align: u64,
+    /// Percent of its requests that are random.
+    random_share: u64,
+    /// Where it stands in the region; for a random direction, behind its last request.
+    order: Order,
+    /// Where its last request started.
+    last: u64,
 }
 
 impl Pattern {
@@ -65,7 +77,12 @@ impl Pattern {
             let sizes = job.sizes(direction);
             let fixed = if let Sizes::Fixed(bytes) = sizes { bytes } else { 0 };
             let op = [Op::Read, Op::Write, Op::Trim][direction];
-            Lane { op, fixed, unit: sizes.smallest(), sizes, random: job.rw.random, sampler: 0, position: 0 }
+            let (unit, align) = (sizes.smallest(), job.alignment(direction));
+            // A job with gaps is done when it has come to the end of its region.
+            let wraps = job.gap == 0 || job.io_size.is_some() || job.time_based;
+            let order = Order::new(if job.rw.random { 0 } else { job.gap }, wraps, job.strided.then_some(job.zones));
+            let (random, random_share) = (job.rw.random, job.random_share[direction]);
+            Lane { op, fixed, unit, sizes, random, sampler: 0, align, random_share, order, last: 0 }
         });
         for direction in [READ, WRITE, TRIM] {
             if !job.rw.random || !job.rw.has(direction) {
@@ -74,7 +91,7 @@ impl Pattern {
             // Directions with the same blocks share a sampler: one random map, and the same hot blocks.
             let twin = (READ..direction).find(|other| {
                 job.rw.has(*other)
-                    && lanes[*other].unit == lanes[direction].unit
+                    && lanes[*other].align == lanes[direction].align
                     && job.distribution[*other] == job.distribution[direction]
             });
             if let Some(twin) = twin {
@@ -83,11 +100,49 @@ impl Pattern {
             }
             let lane = &mut lanes[direction];
             lane.sampler = samplers.len();
-            let distribution = &job.distribution[direction];
-            samplers.push(Sampler::new(distribution, bytes / lane.unit, lane.unit, job.random_map, &mut rng)?);
+            let (distribution, blocks) = (&job.distribution[direction], bytes / lane.align);
+            if blocks == 0 {
+                return Err(format!(
+                    "found offsets in steps of {} bytes, expected at most the region's {bytes}",
+                    lane.align
+                ));
+            }
+            let cut = job.random_map && !job.lfsr && job.mixes_sizes() && *distribution == Distribution::Random;
+            samplers.push(match cut {
+                true => Sampler::Free(FreeMap::new(blocks)),
+                false => Sampler::new(distribution, blocks, lane.align, job.random_map, &mut rng)?,
+            });
         }
         let op = if let Mix::Only(direction) = kind { lanes[direction].op } else { Op::Read };
-        Ok(Pattern { rng, kind, op, position: 0, start, bytes, lanes, samplers, trimmed: None })
+        let (run_length, identical, fua) = (job.run_length, job.identical, job.sync);
+        let run_left = 0;
+        Ok(Pattern {
+            rng,
+            kind,
+            op,
+            position: 0,
+            start,
+            bytes,
+            lanes,
+            samplers,
+            run_length,
+            run_left,
+            identical,
+            fua,
+            trimmed: None,
+        })
+    }
+
+    /// Begins again, as the first pass did.
+    pub fn rewind(&mut self) {
+        self.position = 0;
+        (self.run_left, self.trimmed) = (0, None);
+        for lane in &mut self.lanes {
+            lane.order.rewind();
+        }
+        for sampler in &mut self.samplers {
+            sampler.restart(&mut self.rng);
+        }
     }
 
     /// The size of every request, where all have one, and are random from one sampler or sequential in one direction.
@@ -98,8 +153,14 @@ impl Pattern {
             Mix::Mixed(_) | Mix::TrimWrite => return None,
         };
         let size = lanes[0].fixed;
-        let alike = lanes.iter().all(|lane| lane.fixed == size && lane.sampler == 0);
-        (size != 0 && alike).then_some(size)
+        let alike = lanes.iter().all(|lane| {
+            lane.fixed == size
+                && lane.sampler == 0
+                && lane.random_share == 100
+                && lane.align == size
+                && lane.order.is_plain()
+        });
+        (size != 0 && alike && self.run_length == 1 && !self.fua).then_some(size)
     }
 
     /// The direction of the next request.
@@ -140,43 +201,71 @@ impl Pattern {
         at
     }
 
-    /// The next request of a direction.
-    pub fn draw(&mut self, direction: usize) -> Request {
-        let lane = &mut self.lanes[direction];
+    /// The next request of a direction; none where a sequential one has come to the end of its only pass.
+    pub fn draw(&mut self, direction: usize) -> Option<Request> {
         if direction == WRITE
             && let Some((offset, bytes)) = self.trimmed.take()
         {
-            return Request::new(Op::Write, offset, bytes);
+            return Some(Request { fua: self.fua, ..Request::new(Op::Write, offset, bytes) });
         }
-        let at = if lane.random { self.samplers[lane.sampler].draw(&mut self.rng) * lane.unit } else { lane.position };
-        let bytes = size(&lane.sizes, self.bytes - at, &mut self.rng);
+        let (at, mapped) = self.place(direction)?;
+        let lane = &mut self.lanes[direction];
+        let mut bytes = size(&lane.sizes, self.bytes - at, &mut self.rng);
+        if mapped && let Sampler::Free(map) = &mut self.samplers[lane.sampler] {
+            let blocks = bytes.div_ceil(lane.unit);
+            let free = map.take(at / lane.unit, blocks);
+            bytes = if free < blocks { free * lane.unit } else { bytes };
+        }
         assert!(at + bytes <= self.bytes, "a request of {bytes} bytes at {at} leaves the region of {}", self.bytes);
-        if !lane.random {
-            lane.position = if at + bytes + lane.unit <= self.bytes { at + bytes } else { 0 };
-        }
+        lane.order.advance(at, bytes);
+        lane.last = at;
         if self.kind == Mix::TrimWrite {
             self.trimmed = Some((self.start + at, bytes));
         }
-        Request::new(lane.op, self.start + at, bytes)
+        let fua = self.fua && direction == WRITE;
+        Some(Request { fua, ..Request::new(lane.op, self.start + at, bytes) })
+    }
+
+    /// Where the next request of a direction starts, and whether it was drawn.
+    fn place(&mut self, direction: usize) -> Option<(u64, bool)> {
+        let lane = &mut self.lanes[direction];
+        if !lane.random {
+            return lane.order.next(self.bytes, lane.unit).map(|at| (at, false));
+        }
+        let goes_on = if self.run_left > 0 {
+            self.run_left -= 1;
+            true
+        } else {
+            self.run_left = self.run_length - 1;
+            lane.random_share < 100 && self.rng.below(100) >= lane.random_share
+        };
+        if goes_on && self.identical {
+            return Some((lane.last, false));
+        }
+        if goes_on && lane.order.end() + lane.unit <= self.bytes {
+            return Some((lane.order.end(), false));
+        }
+        let drawn = self.samplers[lane.sampler].draw(&mut self.rng) * lane.align;
+        // Offsets closer together than blocks are: the last of them have no room for one.
+        let last = (self.bytes - lane.unit) / lane.align * lane.align;
+        Some((drawn.min(last), true))
     }
 }
 
-/// A size of at most `room` bytes: the one drawn, or else the largest that fits.
+/// A size of at most `room` bytes, which the smallest is: one that is too large is drawn again, as in fio.
 fn size(sizes: &Sizes, room: u64, rng: &mut Rng) -> u64 {
-    match sizes {
-        Sizes::Fixed(bytes) => *bytes,
-        Sizes::Range(smallest, largest) => {
-            let drawn = (1 + rng.below(largest / smallest)) * smallest;
-            drawn.min(room - room % smallest)
-        }
-        Sizes::Split(split) => {
-            let weights = split.last().expect("a split has sizes").1;
-            let u = rng.below(weights);
-            let drawn = split[split.partition_point(|(_, end)| *end <= u)].0;
-            if drawn <= room {
-                return drawn;
+    loop {
+        let drawn = match sizes {
+            Sizes::Fixed(bytes) => return *bytes,
+            Sizes::Range(smallest, largest) => (1 + rng.below(*largest)).next_multiple_of(*smallest).min(*largest),
+            Sizes::Split(split) => {
+                let weights = split.last().expect("a split has sizes").1;
+                let u = rng.below(weights);
+                split[split.partition_point(|(_, end)| *end <= u)].0
             }
-            split.iter().map(|(bytes, _)| *bytes).filter(|bytes| *bytes <= room).max().expect("the smallest fits")
+        };
+        if drawn <= room {
+            return drawn;
         }
     }
 }

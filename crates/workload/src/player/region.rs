@@ -11,6 +11,8 @@ pub(super) struct Region {
     pub bytes: u64,
     /// Bytes to transfer, if they are not the region's.
     pub io_size: Option<u64>,
+    /// The size that was asked for, where the drive ends before it.
+    pub cut: Option<u64>,
 }
 
 impl Region {
@@ -34,17 +36,13 @@ impl Region {
             return Err(job.error(file, key, &message));
         }
         let room = capacity - start;
-        let bytes = match job.size {
-            None => room,
-            Some(Amount::Bytes(bytes)) if bytes > room => {
-                let message = format!(
-                    "found {bytes} bytes from byte {start} on, expected an end within the drive's {capacity} bytes"
-                );
-                return Err(job.error(file, "size", &message));
-            }
-            Some(Amount::Bytes(bytes)) => bytes,
-            // As in fio: percent of the whole, but no further than its end.
-            Some(percent) => bytes_of(percent).min(room),
+        // A size ends where the drive does, as it does for fio on a block device.
+        let files = job.file_size.map(|bytes| Amount::Bytes(bytes.saturating_mul(job.files)));
+        let wanted = job.size.or(files);
+        let bytes = wanted.map_or(room, |size| bytes_of(size).min(room));
+        let cut = match wanted {
+            Some(Amount::Bytes(wanted)) if wanted > room => Some(wanted),
+            _ => None,
         };
         let largest = directions().map(|d| job.sizes(d).largest()).max().expect("a job has a direction");
         if largest > bytes {
@@ -61,6 +59,10 @@ impl Region {
             });
         }
         let bytes = bytes - bytes % unit;
-        Ok(Region { start, bytes, io_size: job.io_size.map(bytes_of) })
+        let io_size = job.io_size.map(|amount| match amount {
+            Amount::Bytes(bytes) => bytes,
+            Amount::Percent(percent) => (u128::from(bytes) * u128::from(percent) / 100) as u64,
+        });
+        Ok(Region { start, bytes, io_size, cut })
     }
 }

@@ -7,7 +7,7 @@ use sim::Time;
 
 use super::{Beyond, Draft, Options, Step};
 use crate::error::Error;
-use crate::fio::Job;
+use crate::fio::{Job, ReplayKeys};
 use crate::layout::{self, Trace};
 use crate::player;
 use crate::trace::{Reader, Record, RecordOp};
@@ -21,6 +21,7 @@ pub(super) struct Replay {
     capacity: u64,
     beyond: Beyond,
     pace: Pace,
+    keys: ReplayKeys,
     // Outstanding requests at most where the trace has no times of its own.
     depth: u32,
     started: Time,
@@ -67,10 +68,13 @@ impl Replay {
         {
             return Err(error);
         }
+        let keys = job.map_or(ReplayKeys::default(), |job| job.replay);
+        let scale = keys.time_scale as f64 / 100.0;
         let pace = match options.replay {
-            player::Replay::OpenLoop => Pace::Stamped(1.0),
-            player::Replay::Scaled(factor) => Pace::Stamped(factor),
             player::Replay::ClosedLoop { .. } => Pace::Closed,
+            _ if keys.no_stall => Pace::Closed,
+            player::Replay::OpenLoop => Pace::Stamped(scale),
+            player::Replay::Scaled(factor) => Pace::Stamped(factor * scale),
         };
         let depth = match options.replay {
             player::Replay::ClosedLoop { depth } => depth,
@@ -84,6 +88,7 @@ impl Replay {
             capacity: options.capacity,
             beyond: options.beyond,
             pace,
+            keys,
             depth,
             started: Time::ZERO,
             measured_from: Time::ZERO,
@@ -139,7 +144,7 @@ impl Replay {
             if now < due {
                 return Ok(Step::Wait(due.min(self.deadline)));
             }
-            if record.op == RecordOp::Wait {
+            if record.op == RecordOp::Wait || self.is_skipped(record.op) {
                 self.ahead = None;
                 continue;
             }
@@ -160,6 +165,18 @@ impl Replay {
             }
             let epoch = self.writes.epoch;
             return Ok(self.issue(request, if stamped { due } else { now }, epoch));
+        }
+    }
+
+    /// Whether the job leaves such records out.
+    fn is_skipped(&self, op: RecordOp) -> bool {
+        let [read, write, trim, sync] = self.keys.skip;
+        match op {
+            RecordOp::Read => read,
+            RecordOp::Write => write,
+            RecordOp::Trim => trim,
+            RecordOp::Flush => sync,
+            RecordOp::Wait => false,
         }
     }
 
@@ -199,7 +216,7 @@ impl Replay {
             RecordOp::Flush => return Ok(Some(Request::flush())),
             RecordOp::Wait => return Ok(None),
         };
-        let Some((offset, bytes)) = layout::sectors(record) else { return Ok(None) };
+        let Some((offset, bytes)) = layout::sectors(&self.keys.place(*record)) else { return Ok(None) };
         // Only a file that has changed since it was surveyed has a device more.
         let base = self.bases.get(record.device as usize).copied().unwrap_or(0);
         let mut offset = base.saturating_add(offset);

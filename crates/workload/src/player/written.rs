@@ -29,6 +29,20 @@ impl Written {
         }
     }
 
+    /// A trim: what it takes is not to be read.
+    pub fn unmark(&mut self, offset: u64, bytes: u64) {
+        let first = (offset - self.start) / self.unit;
+        for block in first..first + bytes.div_ceil(self.unit) {
+            self.bits[(block / 64) as usize] &= !(1 << (block % 64));
+        }
+    }
+
+    /// Nothing is written, and a pass begins.
+    pub fn clear(&mut self) {
+        self.bits.fill(0);
+        self.at = 0;
+    }
+
     /// Offset and bytes of the next read of the pass: a run of written blocks.
     pub fn next(&mut self) -> Option<(u64, u64)> {
         let mut word = (self.at / 64) as usize;

@@ -12,13 +12,16 @@ pub(super) struct Clock {
     first: Option<u64>,
     latest: u64,
     reordered: u64,
+    // All records so far were at whole seconds; how many were at the time of the one before.
+    whole: bool,
+    together: u64,
 }
 
 impl Clock {
     /// Zero is the first record.
     pub fn since_first(tick: Time) -> Clock {
         assert!(tick > Time::ZERO);
-        Clock { tick, ticks_max: u64::MAX / tick.ps(), first: None, latest: 0, reordered: 0 }
+        Clock { tick, ticks_max: u64::MAX / tick.ps(), first: None, latest: 0, reordered: 0, whole: true, together: 0 }
     }
 
     /// Zero is the trace's own zero.
@@ -29,7 +32,12 @@ impl Clock {
     /// The time of a record at `ticks`; none where that lies more than 213 days from zero.
     #[inline]
     pub fn at(&mut self, ticks: u64) -> Option<Time> {
+        if self.whole {
+            self.whole =
+                (u128::from(ticks) * u128::from(self.tick.ps())).is_multiple_of(u128::from(Time::from_s(1).ps()));
+        }
         let first = *self.first.get_or_insert(ticks);
+        self.together += u64::from(self.latest > 0 && ticks.wrapping_sub(first) == self.latest);
         let since = ticks.saturating_sub(first);
         if ticks < first || since < self.latest {
             self.reordered += 1;
@@ -42,6 +50,16 @@ impl Clock {
     /// The unit of the trace's clock.
     pub fn tick(&self) -> Time {
         self.tick
+    }
+
+    /// A record has been met.
+    pub fn has_begun(&self) -> bool {
+        self.first.is_some()
+    }
+
+    /// All records so far were at whole seconds, over more than one, and some at the same.
+    pub fn counts_whole_seconds(&self) -> bool {
+        self.whole && self.latest > 0 && self.together > 0
     }
 
     /// Records that were moved up.
@@ -68,6 +86,20 @@ mod tests {
         assert_eq!(clock.at(5), Some(Time::ZERO));
         assert_eq!(clock.at(4), Some(Time::ZERO));
         assert_eq!(clock.reordered(), 1);
+    }
+
+    #[test]
+    fn whole_seconds_are_noticed() {
+        let found = |ticks: &[u64], tick: Time| {
+            let mut clock = Clock::since_first(tick);
+            ticks.iter().for_each(|at| _ = clock.at(*at));
+            clock.counts_whole_seconds()
+        };
+        let (s, us) = (Time::from_s(1), Time::from_us(1));
+        assert!(found(&[7, 7, 8, 8], s) && found(&[0, 2_000_000, 2_000_000], us));
+        assert!(!found(&[7, 7, 7], s), "all at once may be what was meant");
+        assert!(!found(&[1, 2, 3], s), "a request a second has lost nothing");
+        assert!(!found(&[0, 2_000_000, 2_000_001], us));
     }
 
     #[test]

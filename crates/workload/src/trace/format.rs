@@ -5,7 +5,8 @@ use std::path::Path;
 use std::str::FromStr;
 
 use super::fields::{BlankFields, CommaFields, nanoseconds, quote};
-use super::{TraceError, blkparse, cloudphysics, iolog, msr, reader, vscsi};
+use super::{Columns, TraceError, alibaba, blkparse, cloudphysics, iolog, msr, reader, tencent, vscsi};
+use crate::pages::oracle_general;
 
 /// A trace format.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -24,10 +25,20 @@ pub enum Format {
     Vscsi,
     /// CloudPhysics CSV.
     CloudPhysics,
+    /// Alibaba Cloud CSV.
+    Alibaba,
+    /// Tencent Cloud CSV.
+    Tencent,
+    /// libCacheSim's `oracleGeneral` records.
+    OracleGeneral,
+    /// libCacheSim's text: an object a line.
+    Objects,
+    /// Columns that are named; never told by the content.
+    Columns(Columns),
 }
 
 /// Each format's name, and the extensions that say nothing else.
-const NAMES: [(Format, &str, &[&str]); 7] = [
+const NAMES: [(Format, &str, &[&str]); 11] = [
     (Format::FioIolog, "fio-iolog", &["iolog"]),
     (Format::Msr, "msr", &["msr"]),
     (Format::Spc, "spc", &["spc"]),
@@ -35,6 +46,10 @@ const NAMES: [(Format, &str, &[&str]); 7] = [
     (Format::Mqsim, "mqsim", &["mqsim"]),
     (Format::Vscsi, "vscsi", &["vscsi", "vscsitrace"]),
     (Format::CloudPhysics, "cloudphysics", &["cloudphysics"]),
+    (Format::Alibaba, "alibaba", &["alibaba"]),
+    (Format::Tencent, "tencent", &["tencent"]),
+    (Format::OracleGeneral, "oracleGeneral", &["oraclegeneral"]),
+    (Format::Objects, "libcachesim-text", &[]),
 ];
 
 /// All names, for messages.
@@ -44,8 +59,7 @@ fn names() -> String {
 
 impl fmt::Display for Format {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (_, name, _) = NAMES.iter().find(|(format, ..)| format == self).expect("every format has a name");
-        f.pad(name)
+        f.pad(NAMES.iter().find(|(format, ..)| format == self).map_or("columns", |(_, name, _)| name))
     }
 }
 
@@ -104,7 +118,8 @@ pub(crate) fn lines(head: &[u8]) -> impl Iterator<Item = &[u8]> {
 
 fn by_content(head: &[u8]) -> Option<Format> {
     if head.contains(&0) {
-        return vscsi::Version::detect(head).map(|_| Format::Vscsi);
+        let vscsi = vscsi::Version::detect(head).map(|_| Format::Vscsi);
+        return vscsi.or_else(|| oracle_general::is_one(head).then_some(Format::OracleGeneral));
     }
     // blkparse may print some lines before its first event.
     if lines(head).take(20).any(blkparse::is_event) {
@@ -114,11 +129,18 @@ fn by_content(head: &[u8]) -> Option<Format> {
     if iolog::is_header(line) {
         return Some(Format::FioIolog);
     }
-    if msr::is_header(line) {
+    // Tencent's begins in the same way.
+    if msr::is_header(line) && !tencent::is_header(line) {
         return Some(Format::Msr);
     }
     if cloudphysics::is_header(line) {
         return Some(Format::CloudPhysics);
+    }
+    if alibaba::is_header(line) {
+        return Some(Format::Alibaba);
+    }
+    if tencent::is_header(line) {
+        return Some(Format::Tencent);
     }
     let number = |field: &[u8]| !field.is_empty() && field.iter().all(u8::is_ascii_digit);
     let seconds = |field: &[u8]| nanoseconds(field).is_some();
@@ -136,6 +158,20 @@ fn by_content(head: &[u8]) -> Option<Format> {
         {
             return Some(Format::Spc);
         }
+        [device, op, offset, length, time]
+            if one_of(op, ["r", "w"]) && [device, offset, length, time].into_iter().all(number) =>
+        {
+            return Some(Format::Alibaba);
+        }
+        // A CloudPhysics line begins with a version and not with a time.
+        [time, offset, size, kind, volume]
+            if one_of(kind, ["0", "1"])
+                && seconds(time)
+                && time.len() >= 9
+                && [offset, size, volume].into_iter().all(number) =>
+        {
+            return Some(Format::Tencent);
+        }
         [version, time, op, size, lbn]
             if cloudphysics::hex(op).is_some()
                 && seconds(time)
@@ -150,6 +186,7 @@ fn by_content(head: &[u8]) -> Option<Format> {
     let fields: Vec<&[u8]> = std::iter::from_fn(|| blanks.next()).take(6).collect();
     match fields[..] {
         [_, _, _, _, kind] if fields.iter().all(|f| number(f)) && one_of(kind, ["0", "1"]) => Some(Format::Mqsim),
+        [object] if number(object) => Some(Format::Objects),
         _ => None,
     }
 }

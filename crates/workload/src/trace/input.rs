@@ -147,6 +147,11 @@ impl Input {
                 Err(error) => self.failure = Some(error),
             }
         }
+        const MARK: &[u8] = b"\xef\xbb\xbf";
+        if self.before == 0 && self.start == 0 && self.buffer[..self.end].starts_with(MARK) {
+            // A byte order mark is no part of the first line.
+            self.start = MARK.len();
+        }
         Ok(&self.buffer[self.start..self.end])
     }
 

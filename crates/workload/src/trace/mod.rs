@@ -1,4 +1,4 @@
-//! Block traces of real systems: seven formats in, one stream of records out.
+//! Block traces of real systems: eleven formats and any columns in, one stream of records out.
 //!
 //! A [`Reader`] streams: its memory does not grow with the trace. Gzip and zstd are recognised by their magic bytes and
 //! undone on the way. A [`IologWriter`] writes the one format that real fio replays too.
@@ -12,14 +12,22 @@
 //! | [`Format::Mqsim`] | `T DEVICE LBA SECTORS 1` | ns | sectors | the number |
 //! | [`Format::Vscsi`] | 32 or 40 bytes, little-endian | us | sectors, size in bytes | one |
 //! | [`Format::CloudPhysics`] | `VERSION,T,OPCODE,SIZE,LBN` | s, decimal | sectors, size in bytes | one |
+//! | [`Format::Alibaba`] | `DEVICE,R,OFFSET,LENGTH,T` | us | bytes | the number |
+//! | [`Format::Tencent`] | `T,OFFSET,SIZE,0,VOLUME` | s | sectors | the number |
+//! | [`Format::OracleGeneral`] | 24 bytes, little-endian | s | sectors, size in bytes | one |
+//! | [`Format::Objects`] | `OBJECT` | none | blocks of 4 KiB | one |
+//! | [`Format::Columns`] | what its [`Columns`] say | any | any | a column |
 //!
 //! A sector is 512 bytes in every one of them, whatever the traced drive's own was.
 //!
-//! In the text formats blank lines and lines that start with `#` are passed over, and lines may end in CR LF.
+//! In the text formats blank lines, lines that start with `#` and a byte order mark are passed over, and lines may end in
+//! CR LF.
 
+mod alibaba;
 mod blkparse;
 mod clock;
 mod cloudphysics;
+mod columns;
 mod devices;
 mod error;
 pub(crate) mod fields;
@@ -27,15 +35,18 @@ pub(crate) mod format;
 mod input;
 mod iolog;
 mod iolog_writer;
+mod libcachesim;
 mod mqsim;
 mod msr;
 mod reader;
 mod scsi;
 mod spc;
+mod tencent;
 mod vscsi;
 
 use sim::Time;
 
+pub use columns::Columns;
 pub use error::{Place, TraceError};
 pub use format::Format;
 pub(crate) use input::Input;

@@ -9,7 +9,10 @@ use super::clock::Clock;
 use super::devices::Devices;
 use super::fields::{Fault, Field, Fields, line_length};
 use super::input::Input;
-use super::{Format, Record, RecordOp, TraceError, blkparse, cloudphysics, iolog, mqsim, msr, spc, vscsi};
+use super::{
+    Columns, Format, Record, RecordOp, TraceError, alibaba, blkparse, cloudphysics, iolog, libcachesim, mqsim, msr,
+    spc, tencent, vscsi,
+};
 
 const TIME: Field = Field::new("time", "less than 213 days from the first record");
 const RANGE: Field = Field::new("range", "one that ends below 2^64");
@@ -54,6 +57,12 @@ enum Parser {
     Mqsim,
     Vscsi(vscsi::Version),
     CloudPhysics,
+    Alibaba,
+    Tencent,
+    OracleGeneral,
+    Objects,
+    /// Between commas, or else between blanks.
+    Columns(Columns, bool),
 }
 
 /// A trace that is read: an iterator over its [`Record`]s, in the order of the file.
@@ -131,9 +140,20 @@ impl Reader {
                 Parser::Vscsi(version)
             }
             Format::CloudPhysics => Parser::CloudPhysics,
+            Format::Alibaba => Parser::Alibaba,
+            Format::Tencent => Parser::Tencent,
+            Format::OracleGeneral => {
+                input.set_binary();
+                Parser::OracleGeneral
+            }
+            Format::Objects => Parser::Objects,
+            Format::Columns(columns) => {
+                let commas = super::format::lines(head).next().is_some_and(|line| line.contains(&b','));
+                Parser::Columns(columns, commas)
+            }
         };
         let devices = Devices::new();
-        let requests = Requests { clock, pending: None, skipped: 0 };
+        let requests = Requests { clock, pending: None, skipped: 0, empty: 0 };
         Ok(Reader { input, format, parser, devices, requests, ended: false })
     }
 
@@ -150,6 +170,16 @@ impl Reader {
     /// Names of the devices or files met so far, by [`Record::device`].
     pub fn devices(&self) -> &[String] {
         self.devices.names()
+    }
+
+    /// Requests so far that transfer no bytes; they are left out.
+    pub fn empty(&self) -> u64 {
+        self.requests.empty
+    }
+
+    /// The trace's clock has counted whole seconds so far, and more than one request came in one of them.
+    pub fn counts_whole_seconds(&self) -> bool {
+        self.requests.clock.counts_whole_seconds()
     }
 
     /// Records so far that claimed to be earlier than one before them. Real traces have such small inversions, as
@@ -176,6 +206,24 @@ impl Reader {
             Parser::Spc => requests.next(input, |fields| spc::parse(fields, devices)),
             Parser::Mqsim => requests.next(input, |fields| mqsim::parse(fields, devices)),
             Parser::CloudPhysics => requests.next(input, |fields| cloudphysics::parse(fields, devices)),
+            Parser::Alibaba => requests.next(input, |fields| alibaba::parse(fields, devices)),
+            Parser::Tencent => requests.next(input, |fields| tencent::parse(fields, devices)),
+            Parser::Objects => requests.next(input, |fields| libcachesim::parse_text(fields, devices)),
+            Parser::Columns(columns, commas) => {
+                // Until a request has been met, a line may hold the columns' names.
+                let first = !requests.clock.has_begun();
+                match *commas {
+                    true => requests.next::<true>(input, |fields| columns.parse(fields, devices, first)),
+                    false => requests.next::<false>(input, |fields| columns.parse(fields, devices, first)),
+                }
+            }
+            Parser::OracleGeneral => loop {
+                let Some(record) = input.record(libcachesim::RECORD)? else { return Ok(None) };
+                let step = libcachesim::parse(record, devices);
+                if let Some(record) = requests.take(input, step)? {
+                    return Ok(Some(record));
+                }
+            },
             Parser::Iolog(parser) => requests.next(input, |fields| parser.parse(fields, devices)),
             Parser::Blkparse(parser) => requests.next(input, |fields| parser.parse(fields, devices)),
             Parser::Vscsi(version) => loop {
@@ -195,6 +243,8 @@ struct Requests {
     // A request whose flush was yielded before it.
     pending: Option<Record>,
     skipped: u64,
+    /// Of them, requests of no bytes.
+    empty: u64,
 }
 
 impl Requests {
@@ -239,6 +289,7 @@ impl Requests {
             (offset, bytes) = (0, 0);
         } else if bytes == 0 {
             self.skipped += 1;
+            self.empty += 1;
             return Ok(None);
         }
         let Some(at) = self.clock.at(ticks) else {
@@ -290,9 +341,16 @@ impl Format {
     /// The unit that the format's parser counts time in.
     fn tick(self) -> Time {
         match self {
-            Format::FioIolog | Format::Vscsi => Time::from_us(1),
+            Format::FioIolog | Format::Vscsi | Format::Alibaba => Time::from_us(1),
             Format::Msr => Time::from_ns(100),
-            Format::Spc | Format::Blkparse | Format::Mqsim | Format::CloudPhysics => Time::from_ns(1),
+            Format::Spc
+            | Format::Blkparse
+            | Format::Mqsim
+            | Format::CloudPhysics
+            | Format::Tencent
+            | Format::OracleGeneral
+            | Format::Objects
+            | Format::Columns(_) => Time::from_ns(1),
         }
     }
 }

@@ -81,7 +81,7 @@ fn addresses_beyond_the_drive_are_errors_or_wrap() {
     assert_eq!(
         found,
         "beyond.mqsim:3: found a request that ends at byte 2107392, expected at most the drive's 1048576 bytes; \
-         such addresses can be wrapped"
+         --wrap takes such addresses modulo the drive's size"
     );
     let options = Options { beyond: Beyond::Wrap, ..Options::new(MIB) };
     let done = replay("beyond.mqsim", text, &options).expect("wrapped");
@@ -109,7 +109,7 @@ fn devices_are_laid_out_one_after_another() {
     assert_eq!(
         found,
         "three.spc:4: found a request that ends at byte 3153920 of \"9\", expected at most the drive's 3145728 bytes; \
-         such addresses can be wrapped"
+         --wrap takes such addresses modulo the drive's size"
     );
 }
 

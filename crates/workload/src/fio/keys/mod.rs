@@ -1,6 +1,8 @@
 //! Every key of a job file, once: its names, its help and its parser.
 
+mod elsewhere;
 mod parse;
+mod shape;
 mod table;
 
 use media::SECTOR;
@@ -9,7 +11,6 @@ use sim::Time;
 use super::job::Job;
 use super::value::{self, Amount, KbBase};
 use crate::nearest::near;
-use table::KEYS;
 
 /// A key of a job file: what the documents say of it, and how it is read.
 pub struct KeyHelp {
@@ -27,18 +28,28 @@ pub struct KeyHelp {
 }
 
 /// All keys, in the order of the documents.
-pub fn keys() -> &'static [KeyHelp] {
-    KEYS
+pub fn keys() -> impl Iterator<Item = &'static KeyHelp> {
+    table::KEYS.iter().chain(shape::KEYS)
 }
 
 /// The key of this name or alias.
 pub(super) fn find(name: &str) -> Option<&'static KeyHelp> {
-    KEYS.iter().find(|key| key.name == name || key.aliases.contains(&name))
+    keys().find(|key| key.name == name || key.aliases.contains(&name))
+}
+
+/// The key of this name which is accepted and changes nothing, and why it does not.
+pub(super) fn without_effect(name: &str) -> Option<(&'static str, &'static str)> {
+    elsewhere::find(name)
+}
+
+/// Whether this key is accepted and changes nothing.
+pub(super) fn is_without_effect(name: &str) -> bool {
+    elsewhere::find(name).is_some()
 }
 
 /// All names and aliases.
 pub(super) fn names() -> impl Iterator<Item = &'static str> {
-    KEYS.iter().flat_map(|key| std::iter::once(key.name).chain(key.aliases.iter().copied()))
+    keys().flat_map(|key| std::iter::once(key.name).chain(key.aliases.iter().copied())).chain(elsewhere::names())
 }
 
 impl KeyHelp {
@@ -127,6 +138,6 @@ mod tests {
         let mut all: Vec<&str> = names().collect();
         all.sort_unstable();
         assert!(all.windows(2).all(|pair| pair[0] != pair[1]));
-        assert!(keys().iter().all(|key| key.help.ends_with('.') && !key.help.contains("  ")));
+        assert!(keys().all(|key| key.help.ends_with('.') && !key.help.contains("  ")));
     }
 }

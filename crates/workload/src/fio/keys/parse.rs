@@ -3,7 +3,92 @@
 use super::{Given, hint};
 use crate::dist::{Distribution, Extent, Zone};
 use crate::fio::job::Job;
+use crate::fio::pattern::ReadWrite;
 use crate::fio::value::{self, KbBase};
+use media::SECTOR;
+
+/// `rw`, with the number behind a colon that means requests an offset to a random job and bytes to a sequential one.
+pub(super) fn pattern(job: &mut Job, given: &Given) -> Result<(), String> {
+    let (name, number) = match given.text.split_once(':') {
+        Some((name, number)) => (name, Some(number)),
+        None => (given.text, None),
+    };
+    job.rw = Given { text: name, kb: given.kb }.name(&ReadWrite::NAMES)?;
+    (job.run_length, job.gap) = (1, 0);
+    match number {
+        Some(number) if job.rw.random => match value::number(number, given.kb).filter(|n| *n > 0) {
+            Some(number) => job.run_length = number,
+            None => return given.expected("a number of requests behind the colon, such as randread:8"),
+        },
+        Some(number) => match value::signed(number, given.kb).filter(|n| n.unsigned_abs() % SECTOR == 0) {
+            Some(bytes) => job.gap = bytes,
+            None => {
+                return given
+                    .expected("a multiple of the 512-byte sector behind the colon, such as read:8k or read:-8k");
+            }
+        },
+        None => {}
+    }
+    Ok(())
+}
+
+/// `blockalign`.
+pub(super) fn aligned(job: &mut Job, given: &Given) -> Result<(), String> {
+    match value::triple(given.text, |part| given.block(part)) {
+        Some(align) => job.align = align,
+        None => return given.expected("a multiple of the 512-byte sector, or read,write,trim of them"),
+    }
+    job.random_map = false;
+    Ok(())
+}
+
+/// `percentage_random`.
+pub(super) fn shares_of_random(job: &mut Job, given: &Given) -> Result<(), String> {
+    match value::triple(given.text, |part| part.trim().parse::<u64>().ok().filter(|percent| *percent <= 100)) {
+        Some(shares) => job.random_share = shares.map(|share| share.unwrap_or(100)),
+        None => return given.expected("a whole number from 0 to 100, or read,write,trim of them"),
+    }
+    Ok(())
+}
+
+/// `latency_percentile`.
+pub(super) fn latency_percentile(job: &mut Job, given: &Given) -> Result<(), String> {
+    match value::decimal(given.text).filter(|percent| (1.0..=100.0).contains(percent)) {
+        Some(percentile) => job.latency.get_or_insert_default().percentile = percentile,
+        None => return given.expected("a percentage from 1 to 100"),
+    }
+    Ok(())
+}
+
+/// `steadystate`.
+pub(super) fn sequence_of_steady(job: &mut Job, given: &Given) -> Result<(), String> {
+    const FORMS: &str = "iops:LIMIT, iops_slope:LIMIT, bw:LIMIT or bw_slope:LIMIT, such as iops:10%";
+    let Some((name, limit)) = given.text.split_once(':') else { return given.expected(FORMS) };
+    let (bytes, slope) = match name {
+        "iops" => (false, false),
+        "iops_slope" => (false, true),
+        "bw" => (true, false),
+        "bw_slope" => (true, true),
+        _ => return given.expected(FORMS),
+    };
+    let (number, percent) = limit.strip_suffix('%').map_or((limit, false), |number| (number, true));
+    let Some(limit) = value::decimal(number) else { return given.expected(FORMS) };
+    let steady = job.steady.get_or_insert_default();
+    (steady.bytes, steady.slope, steady.limit, steady.percent) = (bytes, slope, limit, percent);
+    Ok(())
+}
+
+/// `replay_skip`.
+pub(super) fn skipped(job: &mut Job, given: &Given) -> Result<(), String> {
+    job.replay.skip = [false; 4];
+    for name in given.text.split(',') {
+        match ["read", "write", "trim", "sync"].iter().position(|known| *known == name.trim()) {
+            Some(kind) => job.replay.skip[kind] = true,
+            None => return given.expected("some of read, write, trim and sync, such as trim,sync"),
+        }
+    }
+    Ok(())
+}
 
 pub(super) fn blocks(job: &mut Job, given: &Given) -> Result<(), String> {
     match value::triple(given.text, |part| given.block(part)) {
@@ -20,13 +105,14 @@ pub(super) fn ranges(job: &mut Job, given: &Given) -> Result<(), String> {
     let range = |part: &str| {
         let (a, b) = part.split_once(['-', ':'])?;
         let (a, b) = (given.block(a)?, given.block(b)?);
-        Some((a.min(b), a.max(b)))
+        (a <= b).then_some((a, b))
     };
     match value::triple(given.text, range) {
         Some(range) => job.range = range,
         None => {
-            return given
-                .expected("a range of multiples of the 512-byte sector such as 4k-64k, or read,write,trim of them");
+            return given.expected(
+                "an ascending range of multiples of the 512-byte sector such as 4k-64k, or read,write,trim of them",
+            );
         }
     }
     Ok(())
@@ -104,7 +190,7 @@ pub(super) fn distribution(job: &mut Job, given: &Given) -> Result<(), String> {
             if p[0] <= 0.0 || p[0] > 100.0 {
                 return given.expected("a deviation above 0 and up to 100 percent of the region");
             }
-            all(Distribution::Normal { deviation: p[0], center: center(p.get(1))?.unwrap_or(0.5) })
+            all(Distribution::Normal { deviation: p[0], center: center(p.get(1))? })
         }
         ("zoned" | "zoned_abs", _) => match value::triple(rest, |part| zones(part, name == "zoned_abs", given.kb)) {
             Some(zones) => zones.map(|zones| zones.map_or(Distribution::Random, Distribution::Zoned)),
@@ -166,14 +252,80 @@ pub(super) fn rates(given: &Given, what: &str) -> Result<[Option<u64>; 3], Strin
     }
 }
 
-/// `direct` and `buffered`, which can only say what is so.
-pub(super) fn unbuffered(given: &Given, meant: bool) -> Result<(), String> {
-    if given.flag()? == meant {
+/// `direct` and `buffered`: what would go through a page cache is noted.
+pub(super) fn unbuffered(job: &mut Job, given: &Given, meant: bool, key: &str) -> Result<(), String> {
+    const WHY: &str = "there is no page cache: each request goes to the drive";
+    job.without_effect.retain(|(_, why)| *why != WHY);
+    if given.flag()? != meant {
+        job.without_effect.push((format!("{key}={}", given.text), WHY));
+    }
+    Ok(())
+}
+
+/// `ioengine`, with a note where the simulated drive stands for something else.
+pub(super) fn engine(job: &mut Job, given: &Given, engines: &[(&'static str, bool)]) -> Result<(), String> {
+    const WHY: &str = "the simulated drive takes the place of what this engine reads and writes";
+    job.without_effect.retain(|(_, why)| *why != WHY);
+    if let Some((_, synchronous)) = OTHERS.iter().find(|(name, _)| *name == given.text) {
+        job.without_effect.push((format!("ioengine={}", given.text), WHY));
+        job.synchronous = *synchronous;
         return Ok(());
     }
-    let value = u8::from(meant);
-    given.expected(&format!("{value}: a job meets the drive itself, there is no page cache to buffer in"))
+    if NOT_BLOCKS.contains(&given.text) {
+        return given.expected("an engine that reads and writes blocks, such as libaio");
+    }
+    job.synchronous = given.name(engines)?;
+    Ok(())
 }
+
+/// Engines that read and write ranges of a store other than a local block device, and whether each is synchronous.
+const OTHERS: [(&str, bool); 21] = [
+    ("mmap", true),
+    ("splice", true),
+    ("null", false),
+    ("cpp_null", false),
+    ("rbd", false),
+    ("rados", false),
+    ("libiscsi", false),
+    ("nbd", false),
+    ("nfs", false),
+    ("gfapi", true),
+    ("gfapi_async", false),
+    ("dfs", false),
+    ("ime_psync", true),
+    ("ime_psyncv", true),
+    ("ime_aio", false),
+    ("libhdfs", true),
+    ("libpmem", true),
+    ("pmemblk", true),
+    ("dev-dax", true),
+    ("libcufile", true),
+    ("mtd", true),
+];
+
+/// Engines of fio that do something else than to read and write ranges.
+const NOT_BLOCKS: [&str; 20] = [
+    "cpuio",
+    "exec",
+    "net",
+    "netsplice",
+    "rdma",
+    "http",
+    "librpma_apm_client",
+    "librpma_apm_server",
+    "librpma_gpspm_client",
+    "librpma_gpspm_server",
+    "e4defrag",
+    "falloc",
+    "ftruncate",
+    "filecreate",
+    "filestat",
+    "filedelete",
+    "dircreate",
+    "dirstat",
+    "dirdelete",
+    "libzbc",
+];
 
 pub(super) fn ignored(_: &mut Job, _: &Given) -> Result<(), String> {
     Ok(())

@@ -3,8 +3,7 @@
 use sim::Time;
 
 use super::KeyHelp;
-use super::parse::{blocks, distribution, ignored, ignored_flag, ranges, rates, splits, unbuffered};
-use crate::fio::pattern::ReadWrite;
+use super::parse::{blocks, distribution, engine, ignored, ignored_flag, pattern, ranges, rates, splits, unbuffered};
 use crate::fio::value::{Amount, KbBase};
 
 const ENGINES: [(&str, bool); 14] = [
@@ -51,14 +50,13 @@ pub(super) const KEYS: &[KeyHelp] = &[
     KeyHelp {
         name: "rw",
         aliases: &["readwrite"],
-        form: "str",
+        form: "str[:N]",
         default: "read",
         help: "The I/O pattern: read, write, trim, randread, randwrite, randtrim, rw or readwrite (sequential mix), \
-               randrw, trimwrite and randtrimwrite (each block trimmed, then written).",
-        set: |job, given| {
-            job.rw = given.name(&ReadWrite::NAMES)?;
-            Ok(())
-        },
+               randrw, trimwrite and randtrimwrite (each block trimmed, then written). :N behind a random one draws an \
+               offset for every N requests; behind a sequential one it leaves N bytes out between two requests, or goes \
+               backwards if it is below zero.",
+        set: pattern,
     },
     KeyHelp {
         name: "bs",
@@ -73,7 +71,7 @@ pub(super) const KEYS: &[KeyHelp] = &[
         aliases: &["blocksize_range"],
         form: "irange[,irange][,irange]",
         default: "",
-        help: "Request sizes drawn evenly from the multiples of the smaller size up to the larger.",
+        help: "Request sizes drawn evenly up to the larger, and rounded up to a multiple of the smaller or to the larger.",
         set: ranges,
     },
     KeyHelp {
@@ -127,7 +125,8 @@ pub(super) const KEYS: &[KeyHelp] = &[
         aliases: &["io_limit"],
         form: "int or percent",
         default: "size",
-        help: "Bytes to read, write or trim within the region, in several passes if they are more than it holds.",
+        help: "Bytes to read, write or trim within the region, in several passes if they are more than it holds; a \
+               percentage is of size.",
         set: |job, given| {
             job.io_size = match given.amount(false)? {
                 Amount::Bytes(0) | Amount::Percent(0) => return given.expected("a size of more than 0"),
@@ -197,8 +196,8 @@ pub(super) const KEYS: &[KeyHelp] = &[
         form: "str",
         default: "random",
         help: "How random addresses fall: random, zipf:THETA[:CENTER], pareto:H[:CENTER], normal:DEVIATION[:CENTER] \
-               (percent of the region; in address order, cut off at the ends), zoned:ACCESS/SIZE:… in percent, or \
-               zoned_abs:ACCESS/BYTES:…. Hot blocks of zipf and pareto lie scattered; CENTER is where the hottest lies, as \
+               (percent of the region, cut off at the ends), zoned:ACCESS/SIZE:… in percent, or \
+               zoned_abs:ACCESS/BYTES:…. Hot blocks of zipf, pareto and normal lie scattered; CENTER is where the hottest lies, as \
                a share of the region. All but random do without the random map.",
         set: distribution,
     },
@@ -307,7 +306,8 @@ pub(super) const KEYS: &[KeyHelp] = &[
         aliases: &[],
         form: "int",
         default: "0",
-        help: "After so many writes wait for them all, flush the drive, and wait for that.",
+        help: "Whenever the number of writes is a multiple of this, wait for them all, flush the drive, and wait for that: \
+               in a mix once more after each read up to the next write, as in fio. Not after the last request.",
         set: |job, given| {
             job.fsync = given.number(0, u64::MAX)?;
             Ok(())
@@ -364,34 +364,32 @@ pub(super) const KEYS: &[KeyHelp] = &[
         form: "str",
         default: "asynchronous",
         help: "Any asynchronous engine is the simulated driver; the synchronous ones (sync, psync, vsync, pvsync, pvsync2) \
-               cap iodepth at 1, as in fio.",
-        set: |job, given| {
-            job.synchronous = given.name(&ENGINES)?;
-            Ok(())
-        },
+               cap iodepth at 1, as in fio. Engines that read and write ranges of another store (rbd, nfs, libpmem and the \
+               like) are accepted with a note: the simulated drive takes its place.",
+        set: |job, given| engine(job, given, &ENGINES),
     },
     KeyHelp {
         name: "direct",
         aliases: &[],
         form: "bool",
         default: "1",
-        help: "I/O is always direct: 1 is accepted, 0 is an error.",
-        set: |_, given| unbuffered(given, true),
+        help: "I/O is always direct; 0 is accepted with a note.",
+        set: |job, given| unbuffered(job, given, true, "direct"),
     },
     KeyHelp {
         name: "buffered",
         aliases: &[],
         form: "bool",
         default: "0",
-        help: "I/O is always direct: 0 is accepted, 1 is an error.",
-        set: |_, given| unbuffered(given, false),
+        help: "I/O is always direct; 1 is accepted with a note.",
+        set: |job, given| unbuffered(job, given, false, "buffered"),
     },
     KeyHelp {
         name: "kb_base",
         aliases: &[],
         form: "1000 or 1024",
         default: "1024",
-        help: "What suffixes mean. 1024: k is 1024 and ki is 1000 (fio's compatibility mode); 1000: the other way round.",
+        help: "What suffixes mean. 1024: k is 1024 and kib is 1000 (fio's compatibility mode); 1000: the other way round.",
         set: |job, given| {
             job.kb = given.name(&[("1024", KbBase::Compatible), ("1000", KbBase::Si)])?;
             Ok(())
@@ -402,7 +400,7 @@ pub(super) const KEYS: &[KeyHelp] = &[
         aliases: &[],
         form: "str",
         default: "the section's name",
-        help: "The job's name in the results.",
+        help: "The job's name in the results. In [global] it names no job.",
         set: |job, given| {
             given.text.clone_into(&mut job.name);
             Ok(())
@@ -421,7 +419,7 @@ pub(super) const KEYS: &[KeyHelp] = &[
         aliases: &[],
         form: "file",
         default: "the drive",
-        help: "Accepted, and the same for all jobs: the one file is the simulated drive.",
+        help: "Accepted: the one file is the simulated drive, whatever its name.",
         set: |_, given| {
             if given.text.replace("\\:", "").contains(':') {
                 return given.expected("one file: there is one drive");

@@ -1,0 +1,56 @@
+//! A job's requests as a fio iolog.
+
+use std::path::{Path, PathBuf};
+
+use media::{Op, Request};
+use sim::Time;
+
+use crate::error::Error;
+use crate::fio::Job;
+use crate::trace::{IologWriter, Record, RecordOp};
+
+/// The iolog that a job writes.
+pub(super) struct Log(Option<IologWriter>);
+
+impl Log {
+    /// The log of a clone of `job`, if it writes one.
+    ///
+    /// # Errors
+    /// If the file cannot be made.
+    pub fn create(job: &Job, clone: u32) -> Result<Option<Log>, Error> {
+        let Some(path) = &job.write_iolog else { return Ok(None) };
+        let mut writer = IologWriter::create(&path_of(path, clone))?;
+        let named = job.setting("filename").map(|setting| setting.value.as_str());
+        let plain = |name: &&str| !name.is_empty() && name.len() < 256 && !name.contains(char::is_whitespace);
+        writer.add(named.filter(plain).unwrap_or("drive"))?;
+        Ok(Some(Log(Some(writer))))
+    }
+
+    /// Writes a request that is issued at `now`.
+    pub fn write(&mut self, now: Time, request: &Request) -> Result<(), Error> {
+        let op = match request.op {
+            Op::Read => RecordOp::Read,
+            Op::Write => RecordOp::Write,
+            Op::Trim => RecordOp::Trim,
+            Op::Flush => RecordOp::Flush,
+        };
+        let Request { fua, offset, bytes, .. } = *request;
+        let record = Record { at: now, device: 0, op, fua, offset, bytes, timed: true };
+        self.0.as_mut().map_or(Ok(()), |writer| writer.write(&record)).map_err(Error::from)
+    }
+
+    /// The job issues nothing more.
+    pub fn finish(&mut self) -> Result<(), Error> {
+        self.0.take().map_or(Ok(()), IologWriter::finish).map_err(Error::from)
+    }
+}
+
+/// Clones behind the first have a number behind the name.
+fn path_of(path: &Path, clone: u32) -> PathBuf {
+    if clone == 0 {
+        return path.to_owned();
+    }
+    let mut name = path.as_os_str().to_owned();
+    name.push(format!(".{clone}"));
+    PathBuf::from(name)
+}
