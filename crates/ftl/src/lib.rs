@@ -33,6 +33,7 @@ mod map_cache;
 mod map_frames;
 mod map_pending;
 mod mount;
+mod occupancy;
 mod read;
 mod read_copies;
 mod sequence;
@@ -65,6 +66,7 @@ use sequence::Sequence;
 pub use buffer::Owner;
 pub use host_memory::HostMemoryLoss;
 pub use mount::MountReport;
+pub use occupancy::Occupancy;
 pub use stats::Stats;
 
 /// What the layer wants done, in order. The world performs the moves at once, then takes the actions.

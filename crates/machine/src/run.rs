@@ -10,10 +10,13 @@ use sim::{Streams, Time};
 use workload::{Beyond, Io, JobInfo, Next, Options, Player, Replay, Workload};
 
 use crate::compose::Parts;
+use crate::counters::{Counters, Mark, Marks, State};
 use crate::machine::{Completion, Machine};
+pub use crate::measured::Measured;
 use crate::prepare::{Preparation, PrepareError, Prepared, prepare};
 use crate::record::{Ended, Recorder};
 use crate::system::System;
+use crate::warm_up::{Steadiness, detect};
 
 /// What is cut off the beginning of a run's statistics.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -75,6 +78,14 @@ pub enum RunError {
     /// The workload cannot be played, or not on this drive.
     #[error(transparent)]
     Workload(#[from] workload::Error),
+    /// The warm-up that the user asked to cut leaves nothing.
+    #[error("warm_up: found {cut}, expected less than the run's {end}")]
+    WarmUp {
+        /// As asked.
+        cut: Time,
+        /// When the last request ended.
+        end: Time,
+    },
     /// Whoever watched it asked for its end.
     #[error("interrupted")]
     Interrupted,
@@ -97,6 +108,12 @@ pub struct Outcome {
     pub machine: Machine,
     /// What was measured.
     pub recorder: Recorder,
+    /// Counters at the ends of the recorder's windows.
+    pub marks: Marks,
+    /// The same of the warm-up that the user asked to cut.
+    pub before: Option<(Recorder, Marks)>,
+    /// Counters where the statistics begin; `None` at the start of the run.
+    pub begin: Option<Counters>,
     /// The jobs, in the recorder's order.
     pub jobs: Vec<JobInfo>,
     /// How the drive was prepared.
@@ -109,29 +126,29 @@ pub struct Outcome {
     pub warm_up: Time,
     /// It was found by MSER-5, and not said.
     pub warm_up_detected: bool,
+    /// The run is too short to be steady: it would have to take at least this long.
+    pub run_at_least: Option<Time>,
     /// Remarks on the workload that its reader should see.
     pub notes: Vec<String>,
     /// Requests that ended.
     pub requests: u64,
 }
 
-/// What was measured of a run, whatever it ran on.
-#[derive(Clone, Copy)]
-pub struct Measured<'a> {
-    /// What was measured.
-    pub recorder: &'a Recorder,
-    /// The jobs, in the recorder's order.
-    pub jobs: &'a [JobInfo],
-    /// When the last request ended.
-    pub end: Time,
-    /// What is cut off the statistics, up to here.
-    pub warm_up: Time,
-}
-
 impl Outcome {
     /// What was measured.
     pub fn measured(&self) -> Measured<'_> {
-        Measured { recorder: &self.recorder, jobs: &self.jobs, end: self.end, warm_up: self.warm_up }
+        let before = self.before.as_ref().map(|(recorder, _)| recorder);
+        Measured { before, ..Measured::new(&self.recorder, &self.jobs, self.end, self.warm_up) }
+    }
+
+    /// Counters of the whole run.
+    pub fn whole_run(&self) -> Counters {
+        Counters::read(&self.machine, self.end.max(self.machine.now()), self.requests)
+    }
+
+    /// Counters of the window that the statistics cover.
+    pub fn window(&self) -> Counters {
+        self.whole_run().since(self.begin.as_ref())
     }
 }
 
@@ -161,31 +178,53 @@ pub fn run(
     if let Some(limit) = options.timeline {
         machine.keep_timeline(limit);
     }
-    let mut recorder = Recorder::new(workload.jobs().len());
-    let mut flight = Flight::new(&mut machine, &mut player, &mut recorder);
+    let jobs = workload.jobs();
+    let has_ramp = |job: &JobInfo| job.options.iter().any(|(key, _)| key == "ramp_time");
+    let own_ramp = jobs.iter().any(has_ramp);
+    let mut recorder = Recorder::new(jobs.len());
+    let cut = match options.warm_up {
+        WarmUp::Cut(time) if time > Time::ZERO => time,
+        _ => Time::MAX,
+    };
+    let mut flight = Flight::new(&mut machine, &mut player, &mut recorder, cut, own_ramp);
     flight.fly(watch)?;
-    let end = flight.now;
+    let Flight { now: end, marks, before, mut begin, .. } = flight;
+    if cut < Time::MAX && before.is_none() {
+        return Err(RunError::WarmUp { cut, end });
+    }
     let requests = player.completed();
     recorder.finish();
-    let own_ramp = workload.jobs().iter().any(|job| job.options.iter().any(|(key, _)| key == "ramp_time"));
     // One cut for all would fall into jobs that run one after another.
-    let together = workload.jobs().iter().all(|job| job.group == 0);
-    let detect = options.warm_up == WarmUp::Detect && together && !own_ramp && !workload.is_trace();
-    let warm_up = match options.warm_up {
-        WarmUp::Cut(time) => time,
-        WarmUp::Detect if detect => recorder.warm_up().unwrap_or(Time::ZERO),
-        WarmUp::Detect | WarmUp::Keep => Time::ZERO,
-    };
+    let together = jobs.iter().all(|job| job.group == 0);
+    let is_detected = options.warm_up == WarmUp::Detect && together && !own_ramp && !workload.is_trace();
+    let (mut warm_up, mut run_at_least) = (if before.is_some() { cut } else { Time::ZERO }, None);
+    if is_detected {
+        match detect(&recorder.points()) {
+            Steadiness::From(time) => warm_up = time,
+            Steadiness::TooShort(time) => run_at_least = Some(time),
+        }
+        if warm_up > Time::ZERO {
+            begin = marks.at(warm_up).map(|mark| mark.counters.clone());
+        }
+    }
+    let mut notes = workload.notes().to_vec();
+    if own_ramp && !(together && jobs.iter().all(has_ramp)) {
+        notes.push("ramp_time: write amplification, energy and utilization cover all after the first ramp".to_owned());
+    }
     Ok(Outcome {
         machine,
         recorder,
-        jobs: workload.jobs().to_vec(),
+        marks,
+        before,
+        begin,
+        jobs: jobs.to_vec(),
         prepared,
         mounted,
         end,
         warm_up,
-        warm_up_detected: detect,
-        notes: workload.notes().to_vec(),
+        warm_up_detected: is_detected,
+        run_at_least,
+        notes,
         requests,
     })
 }
@@ -198,12 +237,64 @@ struct Flight<'a> {
     /// Requests that ended together with another.
     others: Vec<Completion>,
     now: Time,
+    /// Where the user asked to cut the warm-up, until it is cut; else never.
+    cut: Time,
+    /// Jobs have a `ramp_time`, and no request after it has ended.
+    ramp: bool,
+    /// When counters are read next: at the end of a window, at the cut.
+    next_mark: Time,
+    marks: Marks,
+    before: Option<(Recorder, Marks)>,
+    begin: Option<Counters>,
 }
 
 impl<'a> Flight<'a> {
-    fn new(machine: &'a mut Machine, player: &'a mut Player, recorder: &'a mut Recorder) -> Flight<'a> {
-        let others = Vec::new();
-        Flight { machine, player, recorder, others, now: Time::ZERO }
+    fn new(
+        machine: &'a mut Machine,
+        player: &'a mut Player,
+        recorder: &'a mut Recorder,
+        cut: Time,
+        ramp: bool,
+    ) -> Flight<'a> {
+        let next_mark = if ramp { Time::ZERO } else { cut.min(recorder.ends()) };
+        Flight {
+            machine,
+            player,
+            recorder,
+            others: Vec::new(),
+            now: Time::ZERO,
+            cut,
+            ramp,
+            next_mark,
+            marks: Marks::default(),
+            before: None,
+            begin: None,
+        }
+    }
+
+    /// Reads the counters before the first request that ends at `at` or later counts.
+    #[cold]
+    #[inline(never)]
+    fn mark(&mut self, at: Time) {
+        let counters = Counters::read(self.machine, at, self.player.completed().saturating_sub(1));
+        let state = State::read(self.machine);
+        if std::mem::take(&mut self.ramp) {
+            self.begin = Some(counters.clone());
+        }
+        if at >= self.cut {
+            let cut = std::mem::replace(&mut self.cut, Time::MAX);
+            self.begin = Some(counters.clone());
+            self.marks.add(Mark { boundary: cut.min(self.recorder.ends()), counters, state });
+            self.recorder.finish();
+            let next = Recorder::beginning(self.recorder.jobs(), cut);
+            self.before = Some((std::mem::replace(self.recorder, next), std::mem::take(&mut self.marks)));
+            self.recorder.advance(at);
+        } else if at >= self.recorder.ends() {
+            self.marks.add(Mark { boundary: self.recorder.ends(), counters, state });
+            self.recorder.advance(at);
+            self.marks.thin(self.recorder.origin(), self.recorder.window());
+        }
+        self.next_mark = self.cut.min(self.recorder.ends());
     }
 
     fn fly(&mut self, watch: &mut dyn FnMut(Progress) -> bool) -> Result<(), RunError> {
@@ -288,6 +379,9 @@ impl<'a> Flight<'a> {
         let workload::Ended { job, op, bytes, due, issued, measured } = *ended;
         let Completion { status, submitted, at, .. } = *end;
         if measured {
+            if at >= self.next_mark {
+                self.mark(at);
+            }
             self.recorder.ended(&Ended { job, op, bytes, status, due, issued, submitted, at });
         }
     }

@@ -114,6 +114,11 @@ impl RunOutput {
     }
 
     #[getter]
+    fn drive<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        self.outcome.drive(py)
+    }
+
+    #[getter]
     fn dies<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         self.outcome.dies(py)
     }
@@ -142,7 +147,9 @@ fn run(
         let work = move |watched: &Watched<Progress>| pages::run(&of, &path, &how, &mut |now| watched.go_on(now));
         let outcome = in_thread(py, progress.as_ref(), work)?.map_err(|e| user_error(py, e))?;
         let machine = &outcome.machine;
-        let tables = columns::Tables::of(outcome.measured(), Some(machine.nand()), machine.now());
+        let (nand, now) = (machine.nand(), machine.now());
+        let dies: Vec<_> = (0..nand.config().geometry.all_dies()).map(|die| nand.die_stats(now, die as u16)).collect();
+        let tables = columns::Tables::of(outcome.measured(), &dies, machine.now());
         let summary = pages::summary(&loaded, &outcome);
         return output(py, &loaded, named, workload, &options, (false, machine.timeline(), summary, tables));
     }
@@ -154,7 +161,7 @@ fn run(
             programs::MemoryError::Workload(e) => user_error(py, misfit(&e, "programs and memory traces")),
             e => user_error(py, e),
         })?;
-        let tables = columns::Tables::of(outcome.measured(), None, outcome.end);
+        let tables = columns::Tables::of(outcome.measured(), &[], outcome.end);
         return output(py, &loaded, named, workload, &options, (false, None, outcome.summary(), tables));
     }
     let takes = "fio jobs and block traces";
@@ -167,7 +174,7 @@ fn run(
         return Err(user_error(py, format!("{workload}: found no request to play")));
     }
     let machine = &outcome.machine;
-    let tables = columns::Tables::of(outcome.measured(), Some(machine.nand()), machine.now().max(outcome.end));
+    let tables = columns::Tables::of_drive(&outcome);
     let summary = summary::summary(&loaded, &outcome);
     output(py, &loaded, named, workload, &options, (outcome.prepared.restored, machine.timeline(), summary, tables))
 }
