@@ -156,13 +156,13 @@ def test_parquet_fields_have_units(result: nandram.Result, tmp_path: Path) -> No
     result.save(tmp_path)
     units = {
         field.name: (field.metadata or {}).get(b"unit")
-        for name in ("samples", "latency", "dies")
+        for name in ("samples", "drive", "latency", "dies")
         for field in pq.read_schema(tmp_path / f"{name}.parquet")
     }
     assert units["time_s"] == b"s"
     assert units["bytes"] == b"B"
     assert units["latency_ns"] == b"ns"
-    assert units["read_busy"] == b"fraction of the run"
+    assert units["read_busy"] == b"fraction of the time"
     assert units["count"] is None
 
 

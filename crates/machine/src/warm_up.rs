@@ -71,7 +71,7 @@ mod tests {
     /// Intervals of a millisecond with these requests and mean latencies, and a short one at the end.
     fn points(of: impl Iterator<Item = (u64, f64)>) -> Vec<Point> {
         let span = Time::from_ms(1);
-        let point = |(i, (ios, mean_ns))| Point { at: span * (i + 1), span, ios, mean_ns, ..Point::default() };
+        let point = |(i, (ios, mean_ns)): (u64, (u64, f64))| Point { at: span * (i + 1), span, ios, mean_ns, ..Point::default() };
         (0..).zip(of.chain([(1, 1.0)])).map(point).collect()
     }
 
@@ -89,7 +89,8 @@ mod tests {
     fn a_warm_up_of_more_than_half_is_not_cut() {
         // It changes at 30 ms of 50, and a cut of the first half would hide that.
         let found = detect(&points((0..50).map(|i| (10, noise(i) + if i < 30 { 400.0 } else { 100.0 }))));
-        assert_eq!(found, Steadiness::TooShort(Time::from_ms(60)));
+        let Steadiness::TooShort(least) = found else { panic!("{found:?}") };
+        assert!(least >= Time::from_ms(60) && least < Time::from_ms(62), "{least}");
         // A steady slope is never steady.
         let Steadiness::TooShort(least) = detect(&points((0..50).map(|i| (10, 10.0 * i as f64)))) else {
             panic!("a slope was taken for steady")
@@ -109,7 +110,7 @@ mod tests {
     #[test]
     fn intervals_without_requests_do_not_count_as_fast() {
         let found = detect(&points((0..60).map(|i| if i % 2 == 1 { (0, 0.0) } else { (10, 100.0 + noise(i)) })));
-        assert_eq!(found, Steadiness::From(Time::ZERO));
+        assert!(matches!(found, Steadiness::From(cut) if cut < Time::from_ms(10)), "{found:?}");
     }
 
     #[test]

@@ -51,10 +51,24 @@ fn load(py: Python<'_>, system: &str, sets: &[String]) -> PyResult<System> {
     System::load(system, &pairs).map_err(|e| user_error(py, e))
 }
 
-/// The resolved system file.
+/// The resolved system file; `changed`: without defaults and what it extends.
 #[pyfunction]
-fn check(py: Python<'_>, system: &str, sets: Vec<String>) -> PyResult<String> {
-    Ok(load(py, system, &sets)?.resolved_toml())
+#[pyo3(signature = (system, sets, changed = false))]
+fn check(py: Python<'_>, system: &str, sets: Vec<String>, changed: bool) -> PyResult<String> {
+    let loaded = load(py, system, &sets)?;
+    Ok(if changed { loaded.changed_toml() } else { loaded.resolved_toml() })
+}
+
+/// That a workload is a file: it is read again for its hash, and a pipe or a device may never end.
+fn expect_file(py: Python<'_>, path: &str) -> PyResult<()> {
+    match std::fs::metadata(path) {
+        Ok(about) if !about.is_file() => {
+            let found = if about.is_dir() { "a folder" } else { "a pipe or a device" };
+            Err(user_error(py, format!("{path}: found {found}, expected a file")))
+        }
+        // What is not there is reported by its reader.
+        _ => Ok(()),
+    }
 }
 
 /// Every value of a system that applies, with its place and its basis, as JSON.
@@ -141,6 +155,7 @@ fn run(
     let given = options;
     let options = options::read(given).map_err(|e| user_error(py, e))?;
     let named = (system, &sets[..]);
+    expect_file(py, workload)?;
     if loaded.link.kind == LinkType::OneNand {
         options::check_pages(given).map_err(|e| user_error(py, format!("{workload}: {e}")))?;
         let (of, path, how) = (Arc::clone(&loaded), PathBuf::from(workload), options.clone());

@@ -58,15 +58,18 @@ def show(found: "Comparison") -> None:
 
     console = output(120)
     console.print(f"A: {found.a}\nB: {found.b}", markup=False, soft_wrap=True)
-    if found.settings:
+    for what, settings in (("system", found.settings), ("run", found.runs)):
+        if not settings:
+            continue
         table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
-        for title in ("key", "A", "B"):
+        for title in (f"{what} key", "A", "B"):
             table.add_column(title)
-        for setting in found.settings:
+        for setting in settings:
             table.add_row(setting.key, *("" if each is None else each for each in (setting.a, setting.b)))
         console.print(table)
-    else:
-        console.print("the configurations are the same")
+    if not found.settings:
+        same = "the systems are the same" if found.runs else "the configurations are the same"
+        console.print(same)
     if not found.differences:
         return
     console.print()

@@ -135,8 +135,9 @@ def read(table: Table) -> Space:
         raise table.error("axes", "none", "an axis")
     space = Space(kind, found, samples or 0, table.whole("seed", 0, 1))
     sizes = [(each.steps or 2) if isinstance(each, Between) else len(each) for each in found.values()]
-    if (math.prod(sizes) if kind == "grid" else space.samples) > POINTS_MAX:
-        raise table.error("axes", math.prod(sizes), f"at most {POINTS_MAX} configurations")
+    key, count = ("axes", math.prod(sizes)) if kind == "grid" else ("samples", space.samples)
+    if count > POINTS_MAX:
+        raise table.error(key, count, f"at most {POINTS_MAX} configurations")
     return space
 
 
