@@ -78,7 +78,8 @@ class Comparison:
         return pl.DataFrame([vars(each) for each in self.differences], schema=schema)
 
     def __repr__(self) -> str:
-        found = f"{len(self.settings) + len(self.runs)} keys and {sum(each.certain for each in self.differences)} figures differ"
+        figures = sum(each.certain for each in self.differences)
+        found = f"{len(self.settings) + len(self.runs)} keys and {figures} figures differ"
         return f"<Comparison of {self.a} and {self.b}: {found}>"
 
     def _repr_html_(self) -> str:

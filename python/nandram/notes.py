@@ -112,9 +112,7 @@ def _flash(ftl: dict[str, Any], whole_run: dict[str, Any]) -> list[str]:
     if ftl["map_reads"] and looked_up:
         lines.append(f"map: {100 * ftl['map_hits'] / looked_up:.1f} % hits, {count(ftl['map_reads'], 'extra read')}")
     if whole_run["failures"] or whole_run["lost_units"]:
-        lines.append(
-            f"flash: {count(whole_run['failures'], 'failure')}, {count(whole_run['lost_units'], 'unit')} lost"
-        )
+        lines.append(f"flash: {count(whole_run['failures'], 'failure')}, {count(whole_run['lost_units'], 'unit')} lost")
     if ftl["read_only"]:
         lines.append("the drive ended read-only: too few good blocks were left")
     return lines

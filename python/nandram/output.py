@@ -104,7 +104,8 @@ def read(folder: Path) -> Result:
 def _contents(folder: Path) -> dict[str, bytes]:
     """The files, as they were written. Raises `UserError`."""
     try:
-        sums = dict(reversed(line.split("  ", 1)) for line in (folder / SUMS).read_text("ascii").splitlines())
+        lines = [line.split("  ", 1) for line in (folder / SUMS).read_text("ascii").splitlines()]
+        sums = {name: found for found, name in lines}
         contents = {name: (folder / name).read_bytes() for name in _files()}
     except FileNotFoundError as error:
         raise UserError(f"{folder}: the result is not whole: {error.filename or error} is missing") from error

@@ -83,8 +83,12 @@ class Result:
         found: list[dict[str, Any]] = self.inside.get("groups", [])
         several = len({job["groupid"] for job in self.summary["jobs"]}) > 1
         every = {True: "group {}", False: "all"}[several]
-        named = [every.format(each["groupid"]) if each["jobname"] is None else each["jobname"] for each in found]
-        return [{**each, "jobname": f"{name} ({len(each['jobs'])} jobs)"} for each, name in zip(found, named, strict=True)]
+
+        def name(group: dict[str, Any]) -> str:
+            common = every.format(group["groupid"]) if group["jobname"] is None else group["jobname"]
+            return f"{common} ({len(group['jobs'])} jobs)"
+
+        return [{**each, "jobname": name(each)} for each in found]
 
     @property
     def iops(self) -> float:

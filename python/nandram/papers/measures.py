@@ -1,7 +1,7 @@
 """What can be asked of every run: expressions over its ``summary.json``. An experiment file adds its own.
 
-Rates, times and counters are those of the statistics, without the warm-up; of several jobs, those that ran side by side.
-``simulated_s`` and ``requests`` are of the whole run.
+Rates, times and counters are those of the statistics, without the warm-up; of several jobs, those that ran side by
+side. ``simulated_s`` and ``requests`` are of the whole run.
 """
 
 MEASURES = {

@@ -48,7 +48,7 @@ def _expect_answer(where: str) -> None:
     if parts_missing := [name for name, part in (("host", host), ("port", port)) if part is None]:
         raise UserError(f"dask: found `{where}`, expected slurm, pbs or an address with {parts_missing[0]} and port")
     try:
-        socket.create_connection((host, port), timeout=ANSWER_S).close()  # type: ignore[arg-type]
+        socket.create_connection((host, port), timeout=ANSWER_S).close()
     except OSError as error:
         why = error.strerror or str(error)
         raise UserError(f"dask: found `{where}`, expected slurm, pbs or a scheduler that answers: {why}") from None
