@@ -2,8 +2,9 @@
 
     python tests/mutations.py --count 20000 --seed 7
 
-A mutant is known by its seed and number: ``--seed 7 --first 123 --count 1`` makes that one again, ``--keep DIR`` leaves it
-there. Each is played in a child of its own, with limits on processor time and memory; runs end after some 1,000 requests.
+A mutant is known by its seed and number: ``--seed 7 --first 123 --count 1`` makes that one again, ``--keep DIR``
+leaves it there. Each is played in a child of its own, with limits on processor time and memory; runs end after some
+1,000 requests.
 """
 
 import argparse
@@ -94,7 +95,10 @@ number_ios=50
 [claims]
 "small.read_us" = {{ ours = "one.read_us", within = 0.5, tolerance = "what a tiny drive differs by" }}
 """
-WORDS = "0 -1 1 2 1e12 18446744073709551616 nan inf 0x10 1/0 true none auto steady 4k 1e309 64k-4k 100% zipf:0 é \\ \" ' [ ] { } = ,"
+WORDS = (
+    "0 -1 1 2 1e12 18446744073709551616 nan inf 0x10 1/0 true none auto steady 4k 1e309 64k-4k 100% zipf:0 é "
+    "\\ \" ' [ ] { } = ,"
+)
 
 
 def mutate_text(rng: random.Random, text: str) -> str:
@@ -203,7 +207,14 @@ def system(rng: random.Random, folder: Path) -> list[str]:
 def job(rng: random.Random, folder: Path) -> list[str]:
     """A fio job on a tiny drive."""
     path = _write(folder / "job.fio", changed(rng, JOB.encode()))
-    return ["run", str(TINY), path, *rng.choice(([], ["--warm-up", "1ms"], ["--precondition", "fill"])), "--cache", "none"]
+    return [
+        "run",
+        str(TINY),
+        path,
+        *rng.choice(([], ["--warm-up", "1ms"], ["--precondition", "fill"])),
+        "--cache",
+        "none",
+    ]
 
 
 def trace(rng: random.Random, folder: Path) -> list[str]:
@@ -217,7 +228,9 @@ def trace(rng: random.Random, folder: Path) -> list[str]:
 def pages(rng: random.Random, folder: Path) -> list[str]:
     """A page trace through policies."""
     text = "# nandram pages 4096\n" + "\n".join(str(rng.randrange(20)) for _ in range(200)) + "\n"
-    files = [path for path in (ROOT / "python" / "nandram" / "traces" / "xip").glob("*.zst") if path.stat().st_size < 3000]
+    files = [
+        path for path in (ROOT / "python" / "nandram" / "traces" / "xip").glob("*.zst") if path.stat().st_size < 3000
+    ]
     content = rng.choice(files).read_bytes() if files and rng.random() < 0.3 else text.encode()
     name = "trace.pages.zst" if content[:4] == b"\x28\xb5\x2f\xfd" else "trace.pages"
     return ["paging", _write(folder / name, changed(rng, content)), "--sram", "16KiB", "--policy", "lru,min"]
@@ -266,8 +279,8 @@ KEPT = Path()
 
 
 def prepare(folder: Path) -> None:
-    """Make the results and the memory of which copies are changed, in a child: threads do not come along with a fork."""
-    global KEPT  # noqa: PLW0603
+    """Make the results and the memory of which copies are changed; in a child, since a fork takes no threads along."""
+    global KEPT
     KEPT = folder
     child = os.fork()
     if child:
@@ -387,7 +400,7 @@ def hunt(seed: int, first: int, count: int, keep: Path | None = None) -> list[st
     with tempfile.TemporaryDirectory(prefix="nandram-mutants-") as name:
         prepare(Path(name))
         for number in range(first, first + count):
-            rng = random.Random(f"{seed} {number}")  # noqa: S311
+            rng = random.Random(f"{seed} {number}")
             kind = KINDS[number % len(KINDS)]
             folder = Path(name) / "mutant"
             folder.mkdir()

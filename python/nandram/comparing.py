@@ -169,6 +169,9 @@ def _run_settings(side: _Side) -> dict[str, str]:
         found[f"job {name}: group"] = str(job["groupid"])
     found["workload_sha256"] = manifest["workload_sha256"][:12]
     found |= {name: str(value) for name, value in manifest["options"].items()}
+    cut_as_asked = found["warm_up"].removesuffix("ps")
+    if cut_as_asked.isdigit():
+        found["warm_up"] = units.duration(int(cut_as_asked) / 1000)
     found["seed"] = str(manifest["seed"])
     cut = result.warm_up_s
     found["warm-up cut off"] = units.duration(cut * 1e9) if cut else "none"
