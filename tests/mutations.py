@@ -81,19 +81,22 @@ kind = "number"
 where = "Table 1"
 when = "reads"
 """
-EXPERIMENT = f"""claims = "small.claims.toml"
-[defaults]
+EXPERIMENT = f"""paper = "claims/small.toml"
+[runs.one]
 system = "{TINY}"
 precondition = "fill"
-[runs.one]
 job = \"\"\"
 [reads]
 rw=randread
 bs=4k
 number_ios=50
 \"\"\"
+[values]
+twice = "2 * one.read_us"
+[tests]
+number = {{ within = 0.5, set_by = "the editor" }}
 [claims]
-"small.read_us" = {{ ours = "one.read_us", within = 0.5, tolerance = "what a tiny drive differs by" }}
+"small.read_us" = "twice / 2"
 """
 WORDS = (
     "0 -1 1 2 1e12 18446744073709551616 nan inf 0x10 1/0 true none auto steady 4k 1e309 64k-4k 100% zipf:0 é "
@@ -243,7 +246,8 @@ def experiment(rng: random.Random, folder: Path) -> list[str]:
         claims = changed(rng, claims)
     else:
         text = changed(rng, text)
-    _write(folder / "small.claims.toml", claims)
+    (folder / "claims").mkdir()
+    _write(folder / "claims" / "small.toml", claims)
     return ["reproduce", _write(folder / "small.toml", text), "--cache", "none", "--jobs", "1"]
 
 
@@ -372,7 +376,9 @@ def verdict(command: list[str], folder: Path, ends: "Counter[int]") -> str | Non
         return f"ended by signal {os.WTERMSIG(status)} after {spent:.1f} s: {last}"
     code = os.WEXITSTATUS(status)
     ends[code] += 1
-    if code not in (0, 2, 130):  # 130: stopped by the limit of requests
+    # 130: stopped by the limit of requests; 1: what `memory check` answers of a memory that has lost segments.
+    allowed = (0, 1, 2, 130) if command[:2] == ["memory", "check"] else (0, 2, 130)
+    if code not in allowed:
         return f"exit status {code}: {last}"
     if code == 2 and len(output.strip().splitlines()) != 1:
         return f"a mistake in {len(output.strip().splitlines())} lines: {last}"

@@ -172,7 +172,7 @@ def lines(
     ]
     place = {"x": x.of("x", alt.X), "y": y.of("y", alt.Y), "tooltip": tips}
     layers: list[Any] = []
-    pointed = x.scale == "names" or len(rows) <= 100
+    pointed = x.scale == "names" or (len(rows) <= 100 and not steps)
     channels = styles(series, pointed=pointed)
     shape, colour = channels.pop("shape"), channels["color"]
     if x.scale != "names":
