@@ -104,11 +104,12 @@ impl<'a> Measured<'a> {
     /// Groups with several jobs: clones of one job, and all jobs that run together.
     pub fn groups(&self) -> Vec<Group> {
         let mut groups: Vec<Group> = Vec::new();
-        let mut add = |name: Option<&str>, number: u32, job: usize| {
-            match groups.iter_mut().find(|g| g.number == number && g.name.as_deref() == name) {
-                Some(group) => group.jobs.push(job),
-                None => groups.push(Group { name: name.map(str::to_owned), number, jobs: vec![job] }),
-            }
+        let mut add = |name: Option<&str>, number: u32, job: usize| match groups
+            .iter_mut()
+            .find(|g| g.number == number && g.name.as_deref() == name)
+        {
+            Some(group) => group.jobs.push(job),
+            None => groups.push(Group { name: name.map(str::to_owned), number, jobs: vec![job] }),
         };
         for (job, info) in self.jobs.iter().enumerate() {
             add(Some(&info.name), info.group, job);

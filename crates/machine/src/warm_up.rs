@@ -71,7 +71,13 @@ mod tests {
     /// Intervals of a millisecond with these requests and mean latencies, and a short one at the end.
     fn points(of: impl Iterator<Item = (u64, f64)>) -> Vec<Point> {
         let span = Time::from_ms(1);
-        let point = |(i, (ios, mean_ns)): (u64, (u64, f64))| Point { at: span * (i + 1), span, ios, mean_ns, ..Point::default() };
+        let point = |(i, (ios, mean_ns)): (u64, (u64, f64))| Point {
+            at: span * (i + 1),
+            span,
+            ios,
+            mean_ns,
+            ..Point::default()
+        };
         (0..).zip(of.chain([(1, 1.0)])).map(point).collect()
     }
 

@@ -193,7 +193,8 @@ fn series_add_up_to_the_totals() {
         assert_eq!(before + ios(&outcome.recorder), outcome.requests);
     }
     // With pauses longer than intervals.
-    let (_, outcome) = worn("rw=randwrite\nbs=4k\nrate_iops=100\nnumber_ios=40\nnorandommap", &options(Preparation::Filled));
+    let (_, outcome) =
+        worn("rw=randwrite\nbs=4k\nrate_iops=100\nnumber_ios=40\nnorandommap", &options(Preparation::Filled));
     check_series(&outcome);
 }
 
@@ -209,7 +210,8 @@ fn counters_can_be_read_midway_on_every_drive() {
         {
             continue;
         }
-        let outcome = run(&system, &workload, &RunOptions::default(), &mut |_| true).unwrap_or_else(|e| panic!("{name}: {e}"));
+        let outcome =
+            run(&system, &workload, &RunOptions::default(), &mut |_| true).unwrap_or_else(|e| panic!("{name}: {e}"));
         for interval in intervals(&outcome) {
             let (counters, span) = (interval.counters, interval.to - interval.from);
             for busy in &counters.busy {

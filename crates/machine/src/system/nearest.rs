@@ -2,7 +2,7 @@
 
 use strsim::damerau_levenshtein;
 
-/// Bytes of what was found that are compared.
+/// Characters of what was found that are compared.
 const LONGEST: usize = 64;
 
 /// The one of `names` most like `found`; the first of equals. Dotted names are compared whole, and by their last part:
@@ -12,7 +12,8 @@ const LONGEST: usize = 64;
 /// If there are no names.
 pub(super) fn nearest<'a>(found: &str, names: impl IntoIterator<Item = &'a str>) -> &'a str {
     // The comparison takes the product of the lengths, and no name is that long.
-    let found = &found[..found.floor_char_boundary(LONGEST.min(found.len()))];
+    let end = found.char_indices().nth(LONGEST).map_or(found.len(), |(at, _)| at);
+    let found = &found[..end];
     let last = |name: &str| name.rsplit('.').next().unwrap_or_default().to_owned();
     let score = |name: &str| {
         // The very same key of another table beats a name that is only alike.

@@ -93,14 +93,12 @@ fn changes(
         return None;
     }
     // As the flash has shrunk, in whole units.
-    let capacity = (u128::from(whole.user_bytes) * u128::from(blocks * pages) / u128::from(before)) as u64 / unit * unit;
+    let capacity =
+        (u128::from(whole.user_bytes) * u128::from(blocks * pages) / u128::from(before)) as u64 / unit * unit;
     let size = |bytes: u64, least: u64| (bytes / part).max(least).min(bytes).next_multiple_of(unit);
     let program = flash.page * u64::from(flash.planes) * u64::from(flash.cell.bits());
     let programs = 2 * u64::from(whole.geometry().all_dies()) * program;
-    let mut found = vec![
-        ("flash.blocks", blocks.to_string()),
-        ("flash.pages", pages.to_string()),
-    ];
+    let mut found = vec![("flash.blocks", blocks.to_string()), ("flash.pages", pages.to_string())];
     let now = u64::from(whole.ftl.gc.start);
     let scaled = (now * blocks).div_ceil(u64::from(flash.blocks)).max(4);
     found.push(("ftl.gc.start", start.unwrap_or(scaled).min(now).to_string()));
