@@ -122,6 +122,15 @@ def test_too_many_samples_are_told_as_that(tmp_path: Path, capsys: pytest.Captur
     assert "samples: found `1000000000000`, expected at most" in told(capsys, "sweep", str(file))
 
 
+def test_axes_of_numbers_that_no_table_holds_are_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file = tmp_path / "sweep.toml"
+    file.write_text(
+        f'system = "{TINY}"\njob = "[j]\\nrw=read\\nnumber_ios=10\\niodepth={{depth}}\\n"\n'
+        '[space]\nkind = "grid"\n[space.axes]\ndepth = [1, 9223372036854775808]\n'
+    )
+    assert "depth: found `9223372036854775808`, expected whole numbers below 2^63" in told(capsys, "sweep", str(file))
+
+
 def test_a_cache_that_cannot_be_written_is_told(job: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "file").write_text("")
     inside = tmp_path / "file" / "drives"

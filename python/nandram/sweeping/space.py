@@ -148,6 +148,8 @@ def _axis(axes: Table, name: str, kind: str) -> Axis:
         right = all(isinstance(each, int | float | str) and not isinstance(each, bool) for each in value)
         if not value or not right or len(set(value)) != len(value):
             raise axes.error(name, value, "a list of different numbers or texts")
+        if large := [each for each in value if isinstance(each, int) and abs(each) >= 1 << 63]:
+            raise axes.error(name, large[0], "whole numbers below 2^63")
         return tuple(value)
     table = axes.table(name)
     table.only("from", "to", "scale", "steps")
