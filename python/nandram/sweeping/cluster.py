@@ -45,13 +45,14 @@ def _expect_answer(where: str) -> None:
         host, port = parts.hostname, parts.port
     except ValueError:
         host, port = None, None
-    if parts_missing := [name for name, part in (("host", host), ("port", port)) if part is None]:
-        raise UserError(f"dask: found `{where}`, expected slurm, pbs or an address with {parts_missing[0]} and port")
+    expected = f"dask: found `{where}`, expected slurm, pbs or a scheduler that answers"
+    if host is None or port is None:
+        raise UserError(f"{expected}, as tcp://HOST:PORT")
     try:
         socket.create_connection((host, port), timeout=ANSWER_S).close()
     except OSError as error:
         why = error.strerror or str(error)
-        raise UserError(f"dask: found `{where}`, expected slurm, pbs or a scheduler that answers: {why}") from None
+        raise UserError(f"{expected}: {why}") from None
 
 
 def cluster_of(queue: str) -> Any:
