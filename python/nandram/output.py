@@ -21,6 +21,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from nandram.errors import UserError
+from nandram.folders import check
 from nandram.result import Result
 
 if TYPE_CHECKING:
@@ -31,19 +32,6 @@ SUMS = "SHA256SUMS"
 
 _UNITS = {"_ns": "ns", "_s": "s", "bytes": "B", "_busy": "fraction of the time", "holding": "fraction of the time"}
 """By the end of a column's name."""
-
-
-def check(folder: Path) -> None:
-    """Make the folder, so that a mistake is told before a long run. Raises `UserError`."""
-    if folder.exists() and not folder.is_dir():
-        raise UserError(f"{folder}: found a file, expected a folder to write to")
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        probe = folder / ".nandram"
-        probe.touch()
-        probe.unlink()
-    except OSError as error:
-        raise UserError(f"{folder}: cannot be written: {error.strerror}") from error
 
 
 def write(result: Result, folder: Path) -> Path:

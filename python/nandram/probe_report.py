@@ -13,7 +13,8 @@ import polars as pl
 
 from nandram.errors import UserError
 from nandram.findings import COLUMNS, about, row
-from nandram.output import check, with_units
+from nandram.folders import check
+from nandram.output import with_units
 
 if TYPE_CHECKING:
     from nandram.probing import Probe

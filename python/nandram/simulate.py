@@ -52,7 +52,7 @@ def run(
     elif set:
         system = system.with_(set)
     if output is not None:
-        from nandram.output import check
+        from nandram.folders import check
 
         check(Path(output))
     found = _core.run(system.source, list(system.changes), os.fspath(workload), options, progress)
@@ -76,13 +76,13 @@ def _drives(cache: str | os.PathLike[str] | None, precondition: str | None) -> t
 
     Raises `UserError` for a folder that the caller chose and that cannot be written.
     """
-    from nandram.output import check
-
     if cache is None:
         return None, None
     kept = default_cache() if cache == "default" else os.fspath(cache)
     if precondition in (None, "none"):
         return kept, None
+    from nandram.folders import check
+
     try:
         check(Path(kept))
     except UserError as error:
