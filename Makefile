@@ -42,11 +42,12 @@ test-rust:
 test-python: build
 	$(BIN)/python -m pytest
 
-# Property tests with seeds that nobody has seen, SEEDS of them; the one that fails is named.
+# Property tests with new seeds, SEEDS of them, and 20,000 mutated inputs; the one that fails is named.
 SEEDS ?= 20
-hunt:
+hunt: build
 	for seed in $$(shuf -i 1-4294967295 -n $(SEEDS)); do echo "PROPTEST_RNG_SEED=$$seed"; \
 	PROPTEST_RNG_SEED=$$seed cargo test --workspace --quiet || exit 1; done
+	$(BIN)/python tests/mutations.py --count 20000 --seed $$(shuf -i 1-4294967295 -n 1)
 
 # The shared buffer's protocol, and each way to weaken it, under a model checker. Its flag is for all crates: a target folder of
 # its own, so that nothing else is built anew.

@@ -65,6 +65,7 @@ def test_an_array_is_there_again_by_its_name(path: Path) -> None:
         assert nothing.shape == (0, 3)
         memory.sync("filled")
         field[:] = -1
+        del field, record, scalar, nothing
     with Memory(path, dram="1MiB") as memory:
         assert list(memory) == ["field", "record", "scalar", "nothing"]
         field = np.asarray(memory["field"])
@@ -81,6 +82,7 @@ def test_an_array_is_there_again_by_its_name(path: Path) -> None:
         assert memory.read(at + size - 4, 4) == values[-1, -1, -1].tobytes()
         memory.write(at + size - 4, np.full(1, 5, "f4"))
         assert field[-1, -1, -1] == 5
+        del field
 
 
 def test_an_array_shows_what_a_rollback_restored_and_a_transaction_is_all_or_nothing(path: Path) -> None:
@@ -110,6 +112,7 @@ def test_an_array_shows_what_a_rollback_restored_and_a_transaction_is_all_or_not
             fails()
         assert (values == 2).all()
         assert "new" not in memory
+        values = np.empty(0)  # a memory with arrays on it is not closed
 
 
 def test_a_buffer_is_as_a_bytearray(path: Path) -> None:
@@ -119,6 +122,7 @@ def test_a_buffer_is_as_a_bytearray(path: Path) -> None:
         text[99_999] = 1
         assert bytes(text[:6]) == b"hello\0"
         memory.sync()
+        del text
     with Memory(path) as memory:
         found = memory["text"]
         assert isinstance(found, memoryview)
@@ -128,6 +132,7 @@ def test_a_buffer_is_as_a_bytearray(path: Path) -> None:
         struct = memoryview(text)[:16].cast("Q")
         struct[1] = 1 << 40
         assert memory.read(memory.find("text")[0] + 8, 8) == (1 << 40).to_bytes(8, "little")
+        del found, text, struct
 
 
 def test_threads_compute_on_one_array_past_its_dram_while_it_is_synced(path: Path) -> None:
@@ -149,6 +154,7 @@ def test_threads_compute_on_one_array_past_its_dram_while_it_is_synced(path: Pat
         stats = memory.stats()
         assert stats["segments_evicted"] > 1000
         assert stats["dram_bytes"] <= 1 << 20
+        values = np.empty(0)  # a memory with arrays on it is not closed
 
 
 def test_what_is_advised_is_done(path: Path) -> None:
@@ -187,6 +193,7 @@ def test_what_is_advised_is_done(path: Path) -> None:
             with pytest.raises(UserError) as refused:
                 call()
             assert str(refused.value) == words
+        values = np.empty(0)  # a memory with arrays on it is not closed
 
 
 def test_what_a_rollback_took_away_is_refused_by_calls_and_ends_who_touches_it(path: Path) -> None:
@@ -212,9 +219,34 @@ def test_what_a_rollback_took_away_is_refused_by_calls_and_ends_who_touches_it(p
     assert f"nandram: {path}: address 0x10000: its page is not allocated: {END}" in found.stderr.splitlines()
 
 
-def test_an_array_of_a_memory_that_is_closed_ends_who_touches_it(path: Path) -> None:
-    found = run(path, "values = memory.array(10)\nvalues[0] = 1\nmemory.close()\nvalues[0]")
-    assert f"nandram: {path}: the memory is closed: {END}" in found.stderr.splitlines()
+def test_a_memory_with_arrays_on_it_is_not_closed(path: Path) -> None:
+    memory = made(path)
+    values = memory.array(10)
+    half = values[:5]
+    text = memory.buffer(3)
+    with pytest.raises(BufferError, match=r"^cannot close exported pointers exist$"):
+        memory.close()
+    half[0] = 7
+    assert values[0] == 7, "it is open as before"
+    del values
+    with pytest.raises(BufferError):
+        memory.close()
+    del half
+    with pytest.raises(BufferError):
+        memory.close()
+    text.release()
+    del text
+    memory.close()
+    memory.close()
+
+    # An exception is not hidden by it.
+    def fails() -> None:
+        with Memory(path) as memory:
+            values = memory.array(10)
+            values[0] = 1 / 0
+
+    with pytest.raises(ZeroDivisionError):
+        fails()
 
 
 def test_a_child_has_the_array_no_more_and_the_parent_has_it_still(path: Path) -> None:
@@ -271,6 +303,7 @@ with warnings.catch_warnings(record=True) as told:
                 print(error.strerror)
         except Exception as error:
             print(error)
+        values = None
         print(memory.read(at, 9))
 for warning in told:
     print(warning.category.__name__, warning.message)

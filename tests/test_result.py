@@ -49,9 +49,8 @@ def test_notes(result: nandram.Result, snapshot: SnapshotAssertion) -> None:
 def test_notes_of_what_is_seldom(result: nandram.Result) -> None:
     result.inside["preparation"] |= {"approximate": True, "write_amplification": 2.4}
     result.inside["warm_up"] |= {"cut_s": 0.01, "rule": "MSER-5"}
+    result.inside["whole_run"]["ftl"] |= {"failures": 2, "lost_units": 1}
     result.inside["ftl"] |= {
-        "failures": 2,
-        "lost_units": 1,
         "read_only": True,
         "host_units": 0,
         "map_hits": 9_576,
@@ -156,13 +155,13 @@ def test_parquet_fields_have_units(result: nandram.Result, tmp_path: Path) -> No
     result.save(tmp_path)
     units = {
         field.name: (field.metadata or {}).get(b"unit")
-        for name in ("samples", "latency", "dies")
+        for name in ("samples", "drive", "latency", "dies")
         for field in pq.read_schema(tmp_path / f"{name}.parquet")
     }
     assert units["time_s"] == b"s"
     assert units["bytes"] == b"B"
     assert units["latency_ns"] == b"ns"
-    assert units["read_busy"] == b"fraction of the run"
+    assert units["read_busy"] == b"fraction of the time"
     assert units["count"] is None
 
 
@@ -170,7 +169,7 @@ def test_a_report_needs_no_network(result: nandram.Result, tmp_path: Path) -> No
     text = (result.save(tmp_path) / "report.html").read_text()
     page = Page(text)
     assert page.asked == []
-    assert len(page.figures) == 8
+    assert len(page.figures) == 16
     assert "3,000" in text
     assert "energy of the flash" in text
 

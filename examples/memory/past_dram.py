@@ -26,6 +26,7 @@ def main(path: str) -> None:
         memory.sync()
         stats = memory.stats()
         print(f"in DRAM at most {stats['dram_bytes'] / DRAM:.2f} of what it was given: {stats['mapped_bytes'] <= DRAM}")
+        del values, halves  # a memory with arrays on it cannot be closed
 
 
 if __name__ == "__main__":

@@ -36,6 +36,7 @@ def main(path: str, steps: int) -> None:
                 memory.drop(memory.sync())
                 print(f"checkpoint {step[0]}", flush=True)
         print(hashlib.sha256(place.tobytes() + speed.tobytes()).hexdigest())
+        del place, speed, step  # a memory with arrays on it cannot be closed
 
 
 if __name__ == "__main__":

@@ -55,7 +55,17 @@ class RunOutput:
         """What ended when, the warm-up included: a row a window of time, job and direction, in the order of time.
 
         ``time_s`` (the start of the window), ``span_s``, ``job``, ``direction``, ``requests``, ``bytes``,
-        ``latency_mean_ns``.
+        ``latency_mean_ns``, ``latency_p50_ns``, ``latency_p99_ns``, ``latency_max_ns``.
+        """
+
+    @property
+    def drive(self) -> Columns:
+        """What the drive did over time, a row a window: counts of the window, and the state at its end.
+
+        ``time_s``, ``span_s``; counts: ``host_units``, ``programmed_host``, ``programmed_copy``, ``programmed_other``
+        (translation, journal, padding), ``victims``, ``erases``, ``energy_j``; state: ``free_blocks``, ``collecting``
+        (parallel units that collect), ``dies_erasing``, ``queue`` (commands between driver and translation layer),
+        ``die_queue`` (flash operations), ``write_cache_used`` and ``write_cache_units``. Empty without a drive.
         """
 
     @property
@@ -67,8 +77,10 @@ class RunOutput:
         ``erases``, ``suspensions``.
         """
 
-def check(system: str, sets: list[str]) -> str:
+def check(system: str, sets: list[str], changed: bool = False) -> str:
     """Return the resolved system file as TOML: every default, and the basis of every value.
+
+    `changed`: without defaults and values of the files that it extends.
 
     `system`: a file's path or a preset's name. `sets`: changes, each ``key=value``, the value as in TOML.
     """

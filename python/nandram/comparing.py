@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from nandram import units
 from nandram.errors import UserError
 from nandram.options import at_a_time, at_least_one
 
@@ -25,7 +26,7 @@ CONFIDENCE = 0.95
 
 @dataclass(frozen=True)
 class Setting:
-    """A key in which two systems differ."""
+    """A key in which two systems or runs differ."""
 
     key: str
     a: str | None
@@ -63,6 +64,8 @@ class Comparison:
     b: str
     """What was compared."""
     settings: tuple[Setting, ...]
+    runs: tuple[Setting, ...]
+    """What differs between two runs besides their systems: jobs, preparation, warm-up, seed."""
     differences: tuple[Difference, ...]
     """Empty if nothing was run."""
     seeds: tuple[int, ...]
@@ -75,7 +78,8 @@ class Comparison:
         return pl.DataFrame([vars(each) for each in self.differences], schema=schema)
 
     def __repr__(self) -> str:
-        found = f"{len(self.settings)} keys and {sum(each.certain for each in self.differences)} figures differ"
+        figures = sum(each.certain for each in self.differences)
+        found = f"{len(self.settings) + len(self.runs)} keys and {figures} figures differ"
         return f"<Comparison of {self.a} and {self.b}: {found}>"
 
     def _repr_html_(self) -> str:
@@ -118,7 +122,9 @@ def compare(
         names = [name for name in rows[0][0] if all(name in row for side in rows for row in side)]
         found = [_difference(name, [row[name] for row in rows[0]], [row[name] for row in rows[1]]) for name in names]
     kept = tuple(int(each.manifest["seed"]) for each in results[0]) if results[0] else ()
-    return Comparison(first.name, second.name, _settings(first.settings, second.settings), tuple(found), kept)
+    settings = _settings(first.settings, second.settings)
+    runs = _settings(_run_settings(first), _run_settings(second)) if first.results and second.results else ()
+    return Comparison(first.name, second.name, settings, runs, tuple(found), kept)
 
 
 @dataclass(frozen=True)
@@ -148,6 +154,28 @@ def _side(what: "str | os.PathLike[str] | System | Result") -> _Side:
 
 def _values(settings: Mapping[str, Mapping[str, Any]]) -> dict[str, str]:
     return {key: str(each["value"]).strip('"') for key, each in settings.items()}
+
+
+def _run_settings(side: _Side) -> dict[str, str]:
+    """What shaped a run besides its system."""
+    (result,) = side.results
+    manifest = result.manifest
+    found = {"nandram": manifest["version"], "workload": Path(manifest["workload"]).name}
+    jobs = result.summary["jobs"]
+    for number, job in enumerate(jobs):
+        clones = sum(other["jobname"] == job["jobname"] for other in jobs[:number])
+        name = f"{job['jobname']}#{clones + 1}" if clones else job["jobname"]
+        found |= {f"job {name}: {key}": str(value) for key, value in job["job options"].items()}
+        found[f"job {name}: group"] = str(job["groupid"])
+    found["workload_sha256"] = manifest["workload_sha256"][:12]
+    found |= {name: str(value) for name, value in manifest["options"].items()}
+    cut_as_asked = found["warm_up"].removesuffix("ps")
+    if cut_as_asked.isdigit():
+        found["warm_up"] = units.duration(int(cut_as_asked) / 1000)
+    found["seed"] = str(manifest["seed"])
+    cut = result.warm_up_s
+    found["warm-up cut off"] = units.duration(cut * 1e9) if cut else "none"
+    return found
 
 
 def _settings(a: dict[str, str], b: dict[str, str]) -> tuple[Setting, ...]:

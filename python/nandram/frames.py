@@ -17,10 +17,25 @@ def latency(columns: Mapping[str, Any], names: list[str]) -> pl.DataFrame:
 
 
 def throughput(columns: Mapping[str, Any], names: list[str]) -> pl.DataFrame:
-    """Return the windows with the jobs' names and the directions in words."""
-    frame = pl.DataFrame(dict(columns))
+    """Return the intervals with rates, the jobs' names and the directions in words."""
+    frame = pl.DataFrame(dict(columns)).with_columns(
+        (pl.col("requests") / pl.col("span_s")).alias("iops"),
+        (pl.col("bytes") / pl.col("span_s")).alias("bandwidth_bytes_s"),
+    )
     first = ["time_s", "span_s", "job", "direction", "requests", "bytes"]
     return _named(frame.select(*first, pl.exclude(first)), names)
+
+
+def drive(columns: Mapping[str, Any]) -> pl.DataFrame:
+    """Return the drive's intervals with what follows from their counts; null where nothing was programmed."""
+    frame = pl.DataFrame(dict(columns))
+    programmed = pl.sum_horizontal("programmed_host", "programmed_copy", "programmed_other")
+    amplification = pl.when(pl.col("programmed_host") > 0).then(programmed / pl.col("programmed_host"))
+    fill = pl.when(pl.col("write_cache_units") > 0).then(pl.col("write_cache_used") / pl.col("write_cache_units"))
+    first = ["time_s", "span_s"]
+    return frame.select(*first, pl.exclude(first)).with_columns(
+        amplification.alias("write_amplification"), fill.alias("write_cache_fill")
+    )
 
 
 def dies(columns: Mapping[str, Any]) -> pl.DataFrame:

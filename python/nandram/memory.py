@@ -89,8 +89,8 @@ class Memory(Opened):
 
         By its name ``memory[name]`` finds it, now and when the memory is opened again. After a rollback it shows the
         restored values. An access that cannot be served (a page that cannot be read, one that a rollback or `delete`
-        took away, a memory that is closed) ends the process with a line that says why: loads and stores raise nothing.
-        The first array maps the memory, by userfaultfd(2).
+        took away) ends the process with a line that says why: loads and stores raise nothing. While the array is alive,
+        the memory cannot be closed. The first array maps the memory, by userfaultfd(2).
         """
         from nandram import mapping
 

@@ -46,7 +46,10 @@ class Opened:
         return dict(self._file.tokens())
 
     def close(self) -> None:
-        """Close it. What was not synced is given up. Closing twice does nothing."""
+        """Close it. What was not synced is given up. Closing twice does nothing.
+
+        Raises `BufferError` while arrays or buffers on it are alive, as ``mmap`` does.
+        """
         self._file.close()
 
     def __enter__(self) -> Self:
@@ -56,8 +59,12 @@ class Opened:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        """Close it."""
-        self.close()
+        """Close it. An exception on its way hides that arrays are alive: its frames may be what holds them."""
+        try:
+            self.close()
+        except BufferError:
+            if error is None:
+                raise
 
 
 def count(what: str, value: int) -> int:

@@ -1,5 +1,6 @@
 """What a reader of a result should know besides the table."""
 
+import math
 from typing import Any
 
 from nandram.units import count, days, duration
@@ -22,17 +23,22 @@ def of(inside: dict[str, Any], *, reads: bool) -> list[str]:
     warm_up = inside["warm_up"]
     if warm_up["cut_s"] > 0:
         lines.append(f"warm-up: the first {duration(warm_up['cut_s'] * 1e9)} are cut off ({warm_up['rule']})")
+    if warm_up.get("run_at_least_s"):
+        lines.append(f"too short to be steady: nothing is cut off; run at least {_at_least(warm_up['run_at_least_s'])}")
+    if warm_up.get("jobs_inside"):
+        names = ", ".join(dict.fromkeys(warm_up["jobs_inside"]))
+        lines.append(f"ended inside the warm-up, and counted whole: {names}")
     if "paging" in inside:
         lines += _paging(inside["paging"])
         lines.append(f"energy of flash, bus and SRAM: {inside['energy_j']['total']:.4g} J")
     elif "cpu" in inside:
         lines += _programs(inside)
         drive = f", of the drive's flash {inside['drive']['energy_j']:.4g} J" if "drive" in inside else ""
-        lines.append(f"energy of main memory: {inside['energy_j']['total']:.4g} J{drive}")
+        lines.append(f"energy of main memory over the whole run: {inside['energy_j']['total']:.4g} J{drive}")
     else:
         if reads and prepared["kind"] == "none" and not any(inside["ftl"][key] for key in _SERVED):
             lines.append("the drive was empty: reads found nothing written, and touched no flash (precondition: fill)")
-        lines += _flash(inside["ftl"])
+        lines += _flash(inside["ftl"], inside.get("whole_run", inside)["ftl"])
         lines.append(f"energy of the flash: {inside['energy_j']['total']:.4g} J")
     payload = inside.get("payload")
     if payload is not None:
@@ -89,19 +95,28 @@ def _programs(inside: dict[str, Any]) -> list[str]:
     return lines
 
 
-def _flash(ftl: dict[str, Any]) -> list[str]:
+def _at_least(seconds: float) -> str:
+    """Return a time rounded up to two digits."""
+    step = 10.0 ** (math.floor(math.log10(seconds)) - 1)
+    return duration(math.ceil(round(seconds / step, 6)) * step * 1e9)
+
+
+def _flash(ftl: dict[str, Any], whole_run: dict[str, Any]) -> list[str]:
+    """Lines on the translation layer: its counts beside the table, and the failures of the whole run."""
     lines = []
-    if ftl["host_units"]:
+    if ftl["host_units"] and ftl["write_amplification"] is not None:
         by = [f"{ftl['write_amplification']:.3f} by units"]
         # Results of earlier versions count no bytes.
         if ftl.get("write_amplification_by_bytes") is not None:
             by.append(f"{ftl['write_amplification_by_bytes']:.3f} by bytes")
         lines.append(f"write amplification: {', '.join(by)}, {count(ftl['erases'], 'erase')}")
+    elif ftl["host_units"]:
+        lines.append("write amplification: none yet, all that was written is still in the write cache")
     looked_up = ftl["map_hits"] + ftl["map_misses"]
-    if ftl["map_reads"]:
+    if ftl["map_reads"] and looked_up:
         lines.append(f"map: {100 * ftl['map_hits'] / looked_up:.1f} % hits, {count(ftl['map_reads'], 'extra read')}")
-    if ftl["failures"] or ftl["lost_units"]:
-        lines.append(f"flash: {count(ftl['failures'], 'failure')}, {count(ftl['lost_units'], 'unit')} lost")
+    if whole_run["failures"] or whole_run["lost_units"]:
+        lines.append(f"flash: {count(whole_run['failures'], 'failure')}, {count(whole_run['lost_units'], 'unit')} lost")
     if ftl["read_only"]:
         lines.append("the drive ended read-only: too few good blocks were left")
     return lines

@@ -3,12 +3,16 @@
 summary.json      the results; its jobs follow fio's JSON
 manifest.json     what was run: the resolved system, versions, seed, content hash
 samples.parquet   what completed over time
+drive.parquet     what the drive did over time
 latency.parquet   histograms of the response times
 dies.parquet      what each die did
 timeline.json     for Perfetto, if asked for
 report.html       the table and the plots; opens without a network
+SHA256SUMS        checksums of what `read` reads, as ``sha256sum -c`` takes them
 """
 
+import hashlib
+import io
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -17,28 +21,17 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from nandram.errors import UserError
+from nandram.folders import check
 from nandram.result import Result
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-TABLES = ("samples", "latency", "dies")
+TABLES = ("samples", "drive", "latency", "dies")
+SUMS = "SHA256SUMS"
 
-_UNITS = {"_ns": "ns", "_s": "s", "bytes": "B", "_busy": "fraction of the run", "holding": "fraction of the run"}
+_UNITS = {"_ns": "ns", "_s": "s", "bytes": "B", "_busy": "fraction of the time", "holding": "fraction of the time"}
 """By the end of a column's name."""
-
-
-def check(folder: Path) -> None:
-    """Make the folder, so that a mistake is told before a long run. Raises `UserError`."""
-    if folder.exists() and not folder.is_dir():
-        raise UserError(f"{folder}: found a file, expected a folder to write to")
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        probe = folder / ".nandram"
-        probe.touch()
-        probe.unlink()
-    except OSError as error:
-        raise UserError(f"{folder}: cannot be written: {error.strerror}") from error
 
 
 def write(result: Result, folder: Path) -> Path:
@@ -46,7 +39,9 @@ def write(result: Result, folder: Path) -> Path:
     from nandram import report
 
     check(folder)
+    summary = folder / "summary.json"
     try:
+        summary.unlink(missing_ok=True)  # until the new result is whole
         for name in TABLES:
             pq.write_table(with_units(result.tables[name]), folder / f"{name}.parquet", compression="zstd")
         (folder / "manifest.json").write_text(result.manifest_json, encoding="utf-8")
@@ -56,27 +51,60 @@ def write(result: Result, folder: Path) -> Path:
         else:
             timeline.unlink(missing_ok=True)  # of an earlier run
         (folder / "report.html").write_text(report.run_page(result), encoding="utf-8")
+        sums = {name: _sum((folder / name).read_bytes()) for name in _files() if name != summary.name}
+        sums[summary.name] = _sum(result.summary_json.encode())
+        lines = "".join(f"{found}  {name}\n" for name, found in sums.items())
+        (folder / SUMS).write_text(lines, encoding="ascii")
         # Last: a folder with a summary holds a whole result.
-        (folder / "summary.json").write_text(result.summary_json, encoding="utf-8")
+        summary.write_text(result.summary_json, encoding="utf-8")
     except OSError as error:
         raise UserError(f"{error.filename or folder}: cannot be written: {error.strerror}") from error
     return folder
 
 
+def _files() -> tuple[str, ...]:
+    """Files that `read` reads, but for the timeline."""
+    return (*(f"{name}.parquet" for name in TABLES), "manifest.json", "summary.json")
+
+
+def _sum(content: bytes) -> str:
+    return hashlib.sha256(content).hexdigest()
+
+
 def read(folder: Path) -> Result:
-    """Read what `write` wrote. Raises `UserError` if a file is missing."""
+    """Read what `write` wrote. Raises `UserError` if a file is missing, damaged or of another version's form."""
+    contents = _contents(folder)
+    timeline = folder / "timeline.json"
     try:
-        tables = {name: pl.read_parquet(folder / f"{name}.parquet") for name in TABLES}
-        timeline = folder / "timeline.json"
+        tables = {name: pl.read_parquet(io.BytesIO(contents[f"{name}.parquet"])) for name in TABLES}
         return Result(
-            (folder / "summary.json").read_text(encoding="utf-8"),
-            (folder / "manifest.json").read_text(encoding="utf-8"),
+            contents["summary.json"].decode(),
+            contents["manifest.json"].decode(),
             tables,
-            timeline.read_text(encoding="utf-8") if timeline.exists() else None,
+            timeline.read_text(encoding="utf-8") if timeline.is_file() else None,
             folder,
         )
+    except (ValueError, OSError, pl.exceptions.PolarsError) as error:
+        # The checksums are right: it was written so.
+        raise UserError(f"{folder}: found a result of another version, expected one of this program's") from error
+
+
+def _contents(folder: Path) -> dict[str, bytes]:
+    """The files, as they were written. Raises `UserError`."""
+    try:
+        lines = [line.split("  ", 1) for line in (folder / SUMS).read_text("ascii").splitlines()]
+        sums = {name: found for found, name in lines}
+        contents = {name: (folder / name).read_bytes() for name in _files()}
     except FileNotFoundError as error:
         raise UserError(f"{folder}: the result is not whole: {error.filename or error} is missing") from error
+    except OSError as error:
+        raise UserError(f"{error.filename or folder}: cannot be read: {error.strerror}") from error
+    except ValueError as error:
+        raise UserError(f"{folder / SUMS}: is damaged: expected lines of a SHA-256 and a file's name") from error
+    for name, content in contents.items():
+        if sums.get(name) != _sum(content):
+            raise UserError(f"{folder / name}: is damaged: its SHA-256 is not that of {SUMS}; run again with -o")
+    return contents
 
 
 def with_units(frame: pl.DataFrame) -> pa.Table:

@@ -13,8 +13,6 @@ if TYPE_CHECKING:
 
 POINTS_MAX = 1000
 """Of a line: more than a screen is wide."""
-_BUSY_MOST = (0.01, 0.05, 0.1, 0.25, 0.5, 1)
-"""Ends of the scale of how busy dies are."""
 _COLOURS = alt.Scale(
     domain=["read", "write", "trim", "sync", "program", "erase"],
     range=["#1f77b4", "#d95f02", "#7f7f7f", "#7570b3", "#d95f02", "#7f7f7f"],
@@ -76,7 +74,6 @@ def dies(result: "Result") -> alt.Chart:
         (pl.col("die") + 0.45).alias("right"),
     )
     operations = data.filter(pl.col("busy") > 0)["operation"].unique(maintain_order=True).to_list()
-    most = next(most for most in _BUSY_MOST if most == 1 or data["to"].max() <= most)  # type: ignore[operator]
     chart: alt.Chart = (
         alt.Chart(_values(data), title="Dies")
         .mark_rect()
@@ -86,7 +83,7 @@ def dies(result: "Result") -> alt.Chart:
             y=alt.Y(
                 "from:Q",
                 title="part of the time busy",
-                scale=alt.Scale(domain=[0, most]),
+                scale=alt.Scale(domain=[0, 1]),
                 axis=alt.Axis(format="~%", tickCount=5),
             ),
             y2="to:Q",

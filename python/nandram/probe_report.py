@@ -5,7 +5,6 @@ samples.parquet   every latency, with the batch that it is of
 report.html       the verdicts and the curves with their knees; opens without a network
 """
 
-import html
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,11 +13,12 @@ import polars as pl
 
 from nandram.errors import UserError
 from nandram.findings import COLUMNS, about, row
-from nandram.output import check, with_units
-from nandram.report.plain import STYLE
+from nandram.folders import check
+from nandram.output import with_units
 
 if TYPE_CHECKING:
     from nandram.probing import Probe
+    from nandram.report.page import Figure
 
 
 def plot(finding: dict[str, Any]) -> alt.LayerChart | alt.FacetChart | None:
@@ -54,28 +54,39 @@ def samples(probe: "Probe") -> pl.DataFrame | None:
 
 
 def page(probe: "Probe") -> str:
-    """Return the report as one HTML page; the plots are pictures in it."""
-    import vl_convert
+    """Return the report as one HTML page, in the style of all reports."""
+    from nandram.report.page import Heading, Notes, Section, Table, render
 
     target = probe.report["target"]
     title = f"Probe of {target['name']}"
-    ended = f"<p>It ended early: {html.escape(probe.ended)}.</p>" if probe.ended else ""
-    known = "".join(f"<li>{html.escape(f'{name}: {value}')}</li>" for name, value in target["environment"].items())
-    charts = [chart for chart in map(plot, probe.findings) if chart is not None]
-    figures = "".join(f"<figure>{vl_convert.vegalite_to_svg(chart.to_json())}</figure>" for chart in charts)
-    cells = "".join(_cells(row(finding), "td") for finding in probe.findings)
-    return (
-        '<!DOCTYPE html><html lang="en"><head><meta charset="utf-8">'
-        f"<title>{html.escape(title)}</title>"
-        f"<style>{STYLE} td:last-child {{ white-space: normal; }}</style></head><body>"
-        f"<h1>{html.escape(title)}</h1>{ended}"
-        f"<table><thead>{_cells(list(COLUMNS), 'th')}</thead><tbody>{cells}</tbody></table>"
-        f"{figures}<ul>{known}</ul></body></html>\n"
-    )
+    found = Section(title, "probe")
+    if probe.ended:
+        found.parts.append(f"It ended early: {probe.ended}.")
+    found.parts.append(Table(COLUMNS, [tuple(row(finding)) for finding in probe.findings], wide=("evidence",)))
+    figures = [figure for finding in probe.findings if (figure := _figure(finding)) is not None]
+    found.parts += [Heading("Curves"), *figures] if figures else []
+    known = [f"{name}: {value}" for name, value in target["environment"].items()]
+    found.parts += [Heading("What was probed"), Notes(known)] if known else []
+    return render(title, "A black box, asked by reads and writes alone.", [found])
 
 
-def _cells(cells: list[str], tag: str) -> str:
-    return "<tr>" + "".join(f"<{tag}>{html.escape(cell)}</{tag}>" for cell in cells) + "</tr>"
+def _figure(finding: dict[str, Any]) -> "Figure | None":
+    """Draw the curve that a finding rests on, with its knee; None if it rests on none."""
+    from nandram.report import charts
+    from nandram.report.charts import Axis, Marks
+    from nandram.report.page import Figure
+
+    curve = finding["curve"]
+    if curve is None or len(curve["points"]) < 2:
+        return None
+    points = sorted((point["x"], point["y"]) for point in curve["points"])
+    x = Axis(curve["x"], "log" if points[0][0] > 0 else "linear")
+    y = Axis(curve["y"], zero=all(value >= 0 for _, value in points))
+    knees = () if curve["knee"] is None else ({"x": curve["knee"], "claim": "knee"},)
+    rows = [{"series": "measured", "x": place, "y": value} for place, value in points]
+    chart = charts.lines(rows, ["measured"], x, y, marks=Marks(stated_x=knees))
+    knee = f"; knee at {curve['knee']:.6g}" if curve["knee"] is not None else ""
+    return Figure(about(finding), chart, f"the probe's own requests{knee}", (curve["x"], curve["y"]), points)
 
 
 def write(probe: "Probe", folder: Path) -> None:

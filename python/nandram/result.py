@@ -62,6 +62,8 @@ class Result:
         self.output = output
         """The folder it was written to."""
         self.tables = tables
+        self.remarks: list[str] = []
+        """What happened around the run; a saved result does not have it."""
 
     # -- numbers
 
@@ -69,6 +71,24 @@ class Result:
     def traffic(self) -> list[Traffic]:
         """Each direction of each job in which something was done."""
         return list(_traffic(self.summary["jobs"]))
+
+    @cached_property
+    def groups(self) -> list[Traffic]:
+        """Totals of clones of a job and of jobs that ran together, each direction in which something was done."""
+        return list(_traffic(self._groups))
+
+    @property
+    def _groups(self) -> list[dict[str, Any]]:
+        """The totals of groups as jobs, named by how many they are of."""
+        found: list[dict[str, Any]] = self.inside.get("groups", [])
+        several = len({job["groupid"] for job in self.summary["jobs"]}) > 1
+        every = {True: "group {}", False: "all"}[several]
+
+        def name(group: dict[str, Any]) -> str:
+            common = every.format(group["groupid"]) if group["jobname"] is None else group["jobname"]
+            return f"{common} ({len(group['jobs'])} jobs)"
+
+        return [{**each, "jobname": name(each)} for each in found]
 
     @property
     def iops(self) -> float:
@@ -106,27 +126,30 @@ class Result:
 
     @property
     def inside(self) -> dict[str, Any]:
-        """What only a simulator knows: counts of the translation layer, energy, how busy each part was."""
+        """What only a simulator knows: counts of the translation layer, energy, how busy each part was.
+
+        They cover ``window``, as the jobs' statistics do; ``whole_run`` has those of the whole run.
+        """
         inside: dict[str, Any] = self.summary["nandram"]
         return inside
 
     @property
     def write_amplification(self) -> float:
-        """Units programmed for each unit of the host's data in flash, over the whole run; NaN if there is none."""
+        """Units programmed per unit that the host wrote, warm-up left out; NaN if none was programmed."""
         ftl = self.inside.get("ftl")  # a OneNAND that is paged from has none
         found = None if ftl is None or ftl["host_units"] == 0 else ftl["write_amplification"]
         return math.nan if found is None else float(found)
 
     @property
     def write_amplification_by_bytes(self) -> float:
-        """Bytes programmed for each byte that the host wrote, over the whole run; NaN if it wrote none."""
+        """Bytes programmed per byte that the host wrote, warm-up left out; NaN if it wrote none."""
         ftl = self.inside.get("ftl")
         found = None if ftl is None else ftl.get("write_amplification_by_bytes")
         return math.nan if found is None else float(found)
 
     @property
     def energy_j(self) -> float:
-        """What the flash took over the whole run; where code is paged from a OneNAND, its bus and the SRAM too."""
+        """Energy of the flash, warm-up left out; where code is paged from a OneNAND, its bus and the SRAM too."""
         return float(self.inside["energy_j"]["total"])
 
     @property
@@ -139,7 +162,7 @@ class Result:
         """What there is to know about these numbers, such as how much of the start was cut off as warm-up."""
         from nandram import notes
 
-        return notes.of(self.inside, reads=any(each.direction == "read" for each in self.traffic))
+        return [*notes.of(self.inside, reads=any(each.direction == "read" for each in self.traffic)), *self.remarks]
 
     @property
     def title(self) -> str:
@@ -157,11 +180,24 @@ class Result:
         return self.tables["latency"]
 
     def throughput(self) -> "pl.DataFrame":
-        """What completed over time: ``time_s, span_s, job, name, direction, requests, bytes, ...``."""
+        """What completed over time, a row per interval, job and direction, warm-up included.
+
+        ``time_s, span_s, job, name, direction, requests, bytes``, ``iops``, ``bandwidth_bytes_s`` and
+        ``latency_mean_ns``, ``latency_p50_ns``, ``latency_p99_ns``, ``latency_max_ns``, the response times.
+        """
         return self.tables["samples"]
 
+    def drive(self) -> "pl.DataFrame":
+        """What the drive did over time, a row per interval, warm-up included; empty without a drive.
+
+        Counts of the interval (``host_units``, ``programmed_...``, ``victims``, ``erases``, ``energy_j``,
+        ``write_amplification``) and the state at its end (``free_blocks``, ``collecting``, ``dies_erasing``, ``queue``,
+        ``die_queue``, ``write_cache_fill`` from 0 to 1).
+        """
+        return self.tables["drive"]
+
     def dies(self) -> "pl.DataFrame":
-        """A row a die: what it did, and how much of the run that took."""
+        """A row per die: what it did, and how much of the time that took, warm-up left out."""
         return self.tables["dies"]
 
     # -- plots
@@ -211,23 +247,35 @@ class Result:
         return f"<p>{html.escape(repr(self))}</p><table><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table>"
 
     def rows(self) -> list[list[str]]:
-        """Return the table that people read, a row a job and direction, its columns `TITLES`."""
-        return [
-            [
-                each.job,
-                each.direction,
-                f"{each.requests:,}",
-                f"{each.iops:,.0f}" if each.iops else "",
-                units.rate(each.bandwidth_bytes_s) if each.direction in ("read", "write") else "",
-                units.duration(each.latency_mean_ns),
-                *(
-                    units.duration(each.percentiles_ns[percent]) if percent in each.percentiles_ns else ""
-                    for percent in (50.0, 99.0, 99.9)
-                ),
-                units.duration(each.latency_max_ns),
-            ]
-            for each in self.traffic
-        ]
+        """Return the table that people read, its columns `TITLES`.
+
+        One row per job and direction, then the totals of groups; with ``group_reporting`` those alone.
+        """
+        found = []
+        for group in dict.fromkeys(job["groupid"] for job in self.summary["jobs"]):
+            jobs = [job for job in self.summary["jobs"] if job["groupid"] == group]
+            # As fio prints it: one row instead of one per job.
+            together = len(jobs) > 1 and any("group_reporting" in job["job options"] for job in jobs)
+            found += [] if together else list(_traffic(jobs))
+            totals = [each for each in self._groups if each["groupid"] == group]
+            found += _traffic(totals[-1:] if together else totals)
+        return [_row(each) for each in found]
+
+
+def _row(each: Traffic) -> list[str]:
+    return [
+        each.job,
+        each.direction,
+        f"{each.requests:,}",
+        f"{each.iops:,.0f}" if each.iops else "",
+        units.rate(each.bandwidth_bytes_s) if each.direction in ("read", "write") else "",
+        units.duration(each.latency_mean_ns),
+        *(
+            units.duration(each.percentiles_ns[percent]) if percent in each.percentiles_ns else ""
+            for percent in (50.0, 99.0, 99.9)
+        ),
+        units.duration(each.latency_max_ns),
+    ]
 
 
 TITLES = ["job", "", "requests", "IOPS", "bandwidth", "mean", "50 %", "99 %", "99.9 %", "max"]

@@ -47,16 +47,14 @@ def run(
     """
     from nandram import _core
 
-    kept = default_cache() if cache == "default" else None if cache is None else os.fspath(cache)
-    if kept is not None and Path(kept).exists() and not Path(kept).is_dir():
-        raise UserError(f"cache: found the file `{kept}`, expected a folder")
+    kept, remark = _drives(cache, precondition)
     options = run_options(seed, payload, timeline, wrap, precondition, replay, warm_up, kept, columns)
     if not isinstance(system, System):
         system = load(system, set)
     elif set:
         system = system.with_(set)
     if output is not None:
-        from nandram.output import check
+        from nandram.folders import check
 
         check(Path(output))
     found = _core.run(system.source, list(system.changes), os.fspath(workload), options, progress)
@@ -64,10 +62,33 @@ def run(
     from nandram import frames
 
     result = Result(found.summary_json, found.manifest_json, {}, found.timeline_json)
+    result.remarks += [remark] if remark else []
     names = [job["jobname"] for job in result.summary["jobs"]]
     result.tables["samples"] = frames.throughput(found.throughput, names)
+    result.tables["drive"] = frames.drive(found.drive)
     result.tables["latency"] = frames.latency(found.latency, names)
     result.tables["dies"] = frames.dies(found.dies)
     if output is not None:
         result.save(output)
     return result
+
+
+def _drives(cache: str | os.PathLike[str] | None, precondition: str | None) -> tuple[str | None, str | None]:
+    """Return the folder of prepared drives, and a remark if there is none that can be written.
+
+    Raises `UserError` for a folder that the caller chose and that cannot be written.
+    """
+    if cache is None:
+        return None, None
+    kept = default_cache() if cache == "default" else os.fspath(cache)
+    if precondition in (None, "none"):
+        return kept, None
+    from nandram.folders import check
+
+    try:
+        check(Path(kept))
+    except UserError as error:
+        if cache != "default":
+            raise UserError(f"cache: {error}") from None
+        return None, f"the prepared drive is not kept: {error}"
+    return kept, None

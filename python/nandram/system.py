@@ -25,6 +25,13 @@ class System:
 
         return _core.check(self.source, list(self.changes))
 
+    @property
+    def changed_toml(self) -> str:
+        """What the file itself and the changes give, without defaults and values of the files that it extends."""
+        from nandram import _core
+
+        return _core.check(self.source, list(self.changes), changed=True)
+
     @cached_property
     def values(self) -> dict[str, Any]:
         """The resolved file as dictionaries."""
@@ -41,13 +48,20 @@ class System:
         return f"<System {self.source}{changed}>"
 
 
-def load(system: str | os.PathLike[str], set: Mapping[str, object] | None = None) -> System:  # noqa: A002
+def load(
+    system: str | os.PathLike[str],
+    set: Mapping[str, object] | None = None,  # noqa: A002
+    *,
+    scale: str | None = None,
+) -> System:
     """Read a system: a preset's name or a file's path.
 
-    `set` changes keys, as ``--set`` does: ``{"link.lanes": 2, "device.hmb.size": "64MiB"}``. Raises `UserError` if
-    there is no such system, or a mistake in it.
+    `set` changes keys, as ``--set`` does: ``{"link.lanes": 2, "device.hmb.size": "64MiB"}``. `scale`, such as
+    ``"1/64"``, makes it a smaller copy: blocks, capacity and caches together. Raises `UserError` if there is no such
+    system, or a mistake in it.
     """
-    return _checked(System(os.fspath(system), tuple(set_lines(set or {}))))
+    scaled = [] if scale is None else set_lines({"scale": scale})
+    return _checked(System(os.fspath(system), (*set_lines(set or {}), *scaled)))
 
 
 def _checked(system: System) -> System:

@@ -124,7 +124,9 @@ def test_an_output_folder(tmp_path: Path, capsys: pytest.CaptureFixture[str]) ->
     folder = tmp_path / "new" / "results"
     assert call("run", TINY, TWO_JOBS, "-o", str(folder), "--timeline") == 0
     assert sorted(path.name for path in folder.iterdir()) == [
+        "SHA256SUMS",
         "dies.parquet",
+        "drive.parquet",
         "latency.parquet",
         "manifest.json",
         "report.html",

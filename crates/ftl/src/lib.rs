@@ -40,6 +40,7 @@ mod map_pending;
 mod map_trim;
 mod mount;
 mod mount_laid;
+mod occupancy;
 mod pacing;
 mod read;
 mod read_copies;
@@ -75,6 +76,7 @@ pub use buffer::Owner;
 pub use host_memory::HostMemoryLoss;
 pub use laid::Laid;
 pub use mount::MountReport;
+pub use occupancy::Occupancy;
 pub use pacing::{programmed_before, target_units};
 pub use stats::Stats;
 

@@ -81,4 +81,42 @@ impl Stats {
         let programmed = self.programmed() as f64 * f64::from(unit_bytes);
         (self.host_bytes > 0).then(|| programmed / self.host_bytes as f64)
     }
+
+    /// Counts between an earlier reading and this one.
+    ///
+    /// # Panics
+    /// In debug builds, if `earlier` is the later reading.
+    pub fn since(&self, earlier: &Stats) -> Stats {
+        Stats {
+            host_bytes: self.host_bytes - earlier.host_bytes,
+            host_units: self.host_units - earlier.host_units,
+            overwritten_in_ram: self.overwritten_in_ram - earlier.overwritten_in_ram,
+            programmed_host: self.programmed_host - earlier.programmed_host,
+            programmed_copy: self.programmed_copy - earlier.programmed_copy,
+            programmed_system: self.programmed_system - earlier.programmed_system,
+            programmed_padding: self.programmed_padding - earlier.programmed_padding,
+            programs: self.programs - earlier.programs,
+            host_reads: self.host_reads - earlier.host_reads,
+            read_hits: self.read_hits - earlier.read_hits,
+            read_misses: self.read_misses - earlier.read_misses,
+            read_copies: self.read_copies - earlier.read_copies,
+            read_copy_hits: self.read_copy_hits - earlier.read_copy_hits,
+            fill_reads: self.fill_reads - earlier.fill_reads,
+            copy_reads: self.copy_reads - earlier.copy_reads,
+            map_reads: self.map_reads - earlier.map_reads,
+            map_hits: self.map_hits - earlier.map_hits,
+            map_misses: self.map_misses - earlier.map_misses,
+            map_host_hits: self.map_host_hits - earlier.map_host_hits,
+            host_memory_hits: self.host_memory_hits - earlier.host_memory_hits,
+            host_memory_loads: self.host_memory_loads - earlier.host_memory_loads,
+            host_memory_load_bytes: self.host_memory_load_bytes - earlier.host_memory_load_bytes,
+            host_memory_stores: self.host_memory_stores - earlier.host_memory_stores,
+            host_memory_store_bytes: self.host_memory_store_bytes - earlier.host_memory_store_bytes,
+            victims: self.victims - earlier.victims,
+            victim_units: self.victim_units - earlier.victim_units,
+            erases: self.erases - earlier.erases,
+            failures: self.failures - earlier.failures,
+            lost_units: self.lost_units - earlier.lost_units,
+        }
+    }
 }

@@ -154,7 +154,7 @@ mod tests {
 
     #[test]
     fn samples_span_half_a_second() {
-        let point = |bytes| Point { at: Time::ZERO, span: Time::from_ms(200), ios: 1, bytes, mean_ns: 0.0 };
+        let point = |bytes| Point { at: Time::ZERO, span: Time::from_ms(200), ios: 1, bytes, ..Point::default() };
         let points: Vec<Point> = [600, 600, 600, 1200, 1200, 1200, 1].map(point).to_vec();
         assert_eq!(samples(&points), [(3000.0, 5.0), (6000.0, 5.0)]);
     }

@@ -1,21 +1,25 @@
 //! Machines: system files, the composition of parts they describe, and runs of workloads on them.
 
 pub mod compose;
+pub mod counters;
+mod course;
 pub mod fast;
 pub mod fio_json;
 pub mod front;
 mod machine;
 pub mod manifest;
+pub mod measured;
 pub mod memory;
 pub mod paging;
 pub mod prepare;
 mod prepared_cache;
 pub mod record;
 pub mod run;
-mod steadiness;
+pub mod series;
 pub mod summary;
 pub mod system;
 pub mod verify;
+pub mod warm_up;
 
 pub use machine::{Completion, Machine, PowerCut};
 pub use system::System;

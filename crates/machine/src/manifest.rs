@@ -51,6 +51,9 @@ pub fn settings(system: &System) -> Map<String, Value> {
             if let Some(basis) = &setting.basis {
                 about["basis"] = json!({ basis.kind(): basis.text() });
             }
+            if setting.inherited {
+                about["inherited"] = json!(true);
+            }
             (setting.key.name.to_owned(), about)
         })
         .collect()

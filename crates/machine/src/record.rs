@@ -154,7 +154,7 @@ pub struct Totals {
 }
 
 /// A point of throughput over time.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Point {
     /// End of the window.
     pub at: Time,
@@ -166,6 +166,12 @@ pub struct Point {
     pub bytes: u64,
     /// Mean of their latencies in ns; 0 without any.
     pub mean_ns: f64,
+    /// Their median latency in ns; 0 without any.
+    pub p50_ns: u64,
+    /// Latency in ns that 99 % of them kept; 0 without any.
+    pub p99_ns: u64,
+    /// Their longest latency in ns; 0 without any.
+    pub max_ns: u64,
 }
 
 /// A run's recorder.
@@ -226,8 +232,30 @@ impl Recorder {
         self.used = self.series.iter().map(|series| series.windows.len()).max().unwrap_or(0);
     }
 
+    /// How many jobs it records.
+    pub fn jobs(&self) -> usize {
+        self.first_errors.len()
+    }
+
+    /// End of the open window.
+    #[inline(always)]
+    pub fn ends(&self) -> Time {
+        self.ends
+    }
+
+    /// Length of a window now.
+    pub fn window(&self) -> Time {
+        self.window
+    }
+
+    /// Start of the first window.
+    pub fn origin(&self) -> Time {
+        self.origin
+    }
+
+    /// Closes windows until the open one holds `now`.
     #[cold]
-    fn advance(&mut self, now: Time) {
+    pub(crate) fn advance(&mut self, now: Time) {
         self.finish();
         while now >= self.ends {
             if self.index + 1 < WINDOWS {
@@ -256,25 +284,6 @@ impl Recorder {
         self.origin + self.window * (index as u64 + 1)
     }
 
-    /// Where the warm-up ends by the rule MSER-5 (White, 1997) over the windows' mean latencies: the cut, in the first
-    /// half, that makes the standard error of what is left least. `None` if there are too few windows to tell.
-    pub fn warm_up(&self) -> Option<Time> {
-        let points = self.points();
-        if points.len() < 20 {
-            return None;
-        }
-        let mean = |points: &[Point]| points.iter().map(|p| p.mean_ns).sum::<f64>() / points.len() as f64;
-        // The last window is short, and what ends in it is what was slow.
-        let points = &points[..points.len() - 1];
-        let error = |cut: usize| {
-            let rest = &points[cut..];
-            let m = mean(rest);
-            rest.iter().map(|p| (p.mean_ns - m) * (p.mean_ns - m)).sum::<f64>() / (rest.len() * rest.len()) as f64
-        };
-        let best = (0..points.len() / 2).min_by(|a, b| error(*a).total_cmp(&error(*b)))?;
-        Some(if best == 0 { Time::ZERO } else { points[best - 1].at })
-    }
-
     /// Throughput and latency over time: a point a window, all jobs and directions together.
     pub fn points(&self) -> Vec<Point> {
         self.points_of(&self.series)
@@ -286,6 +295,7 @@ impl Recorder {
     }
 
     fn points_of(&self, wanted: &[Series]) -> Vec<Point> {
+        let mut merged = Histogram::new();
         (0..self.used)
             .map(|index| {
                 let (mut ios, mut bytes, mut sum) = (0, 0, 0u128);
@@ -293,18 +303,30 @@ impl Recorder {
                     ios += window.ios;
                     bytes += window.bytes;
                     sum += window.total().sum_ps();
+                    merged.merge_compact(window.total());
                 }
-                let mean_ns = if ios == 0 { 0.0 } else { sum as f64 / 1e3 / ios as f64 };
-                Point { at: self.end_of(index), span: self.window, ios, bytes, mean_ns }
+                let mut point = Point { at: self.end_of(index), span: self.window, ios, bytes, ..Point::default() };
+                if ios > 0 {
+                    point.mean_ns = sum as f64 / 1e3 / ios as f64;
+                    (point.p50_ns, point.p99_ns) = (merged.percentile_ns(50.0), merged.percentile_ns(99.0));
+                    point.max_ns = merged.max().ns();
+                    merged.take();
+                }
+                point
             })
             .collect()
     }
 
-    /// What `job` did in `direction` after `from`, which is the end of a window, or where the first begins.
+    /// Totals of `job` in `direction` after `from`, which is the end of a window or the start of the first.
     pub fn totals(&self, job: usize, direction: Direction, from: Time) -> Totals {
         let mut totals = Totals::default();
+        self.add_totals(job, direction, from, &mut totals);
+        totals
+    }
+
+    /// Adds the totals of `job` in `direction` after `from` to `totals`.
+    pub fn add_totals(&self, job: usize, direction: Direction, from: Time, totals: &mut Totals) {
         let windows = &self.series[job * DIRECTIONS + direction as usize].windows;
-        let apart = windows.iter().any(|window| window.total.is_some());
         for (index, window) in windows.iter().enumerate() {
             if self.end_of(index) <= from {
                 continue;
@@ -314,14 +336,8 @@ impl Recorder {
             totals.errors += window.errors;
             totals.latencies.submission.merge_compact(&window.submission);
             totals.latencies.completion.merge_compact(&window.completion);
-            if apart {
-                totals.latencies.total.merge_compact(window.total());
-            }
+            totals.latencies.total.merge_compact(window.total());
         }
-        if !apart {
-            totals.latencies.total = totals.latencies.completion.clone();
-        }
-        totals
     }
 
     /// Bytes of what `job` did in `direction` after `from`, as in [`totals`](Self::totals).
@@ -335,12 +351,17 @@ impl Recorder {
         self.first_errors[job]
     }
 
-    /// Time from `job`'s first request to its last end, what lies before `from` left out.
-    pub fn runtime(&self, job: usize, from: Time) -> Time {
+    /// When the first of `job`'s requests was issued and when the last ended; `None` if none has ended.
+    pub fn extent(&self, job: usize) -> Option<(Time, Time)> {
         let series = self.series.part(job * DIRECTIONS, DIRECTIONS);
         let first = series.iter().map(|s| s.first).min().expect("a job has directions");
         let last = series.iter().map(|s| s.last).max().expect("a job has directions");
-        last.saturating_sub(first.max(from))
+        (first < Time::MAX).then_some((first, last))
+    }
+
+    /// Time from `job`'s first request to its last end, without the part before `from`.
+    pub fn runtime(&self, job: usize, from: Time) -> Time {
+        self.extent(job).map_or(Time::ZERO, |(first, last)| last.saturating_sub(first.max(from)))
     }
 }
 

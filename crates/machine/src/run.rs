@@ -10,12 +10,15 @@ use sim::{Streams, Time};
 use workload::{Beyond, Io, JobInfo, Next, Options, Player, Replay, Workload};
 
 use crate::compose::Parts;
+use crate::counters::{Counters, Mark, Marks, State};
+use crate::course::Course;
 use crate::fio_json::Issued;
 use crate::machine::{Completion, Machine};
+pub use crate::measured::Measured;
 use crate::prepare::{Preparation, PrepareError, Prepared, prepare};
 use crate::record::{Ended, Recorder};
-use crate::steadiness::Steadiness;
 use crate::system::System;
+use crate::warm_up::{Steadiness, detect};
 
 /// What is cut off the beginning of a run's statistics.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -77,6 +80,14 @@ pub enum RunError {
     /// The workload cannot be played, or not on this drive.
     #[error(transparent)]
     Workload(#[from] workload::Error),
+    /// The warm-up that the user asked to cut leaves nothing.
+    #[error("warm_up: found {cut}, expected less than the run's {end}")]
+    WarmUp {
+        /// As asked.
+        cut: Time,
+        /// When the last request ended.
+        end: Time,
+    },
     /// Whoever watched it asked for its end.
     #[error("interrupted")]
     Interrupted,
@@ -99,6 +110,12 @@ pub struct Outcome {
     pub machine: Machine,
     /// What was measured.
     pub recorder: Recorder,
+    /// Counters at the ends of the recorder's windows.
+    pub marks: Marks,
+    /// The same of the warm-up that the user asked to cut.
+    pub before: Option<(Recorder, Marks)>,
+    /// Counters where the statistics begin; `None` at the start of the run.
+    pub begin: Option<Counters>,
     /// The jobs, in the recorder's order.
     pub jobs: Vec<JobInfo>,
     /// How the drive was prepared.
@@ -111,6 +128,8 @@ pub struct Outcome {
     pub warm_up: Time,
     /// It was found by MSER-5, and not said.
     pub warm_up_detected: bool,
+    /// The run is too short to be steady: it would have to take at least this long.
+    pub run_at_least: Option<Time>,
     /// Remarks on the workload that its reader should see.
     pub notes: Vec<String>,
     /// Requests that ended.
@@ -119,26 +138,25 @@ pub struct Outcome {
     pub issued: Issued,
 }
 
-/// What was measured of a run, whatever it ran on.
-#[derive(Clone, Copy)]
-pub struct Measured<'a> {
-    /// What was measured.
-    pub recorder: &'a Recorder,
-    /// The jobs, in the recorder's order.
-    pub jobs: &'a [JobInfo],
-    /// When the last request ended.
-    pub end: Time,
-    /// What is cut off the statistics, up to here.
-    pub warm_up: Time,
-    /// What the player knows of its jobs, where one has played them.
-    pub issued: Option<&'a Issued>,
-}
-
 impl Outcome {
     /// What was measured.
     pub fn measured(&self) -> Measured<'_> {
-        let issued = Some(&self.issued);
-        Measured { recorder: &self.recorder, jobs: &self.jobs, end: self.end, warm_up: self.warm_up, issued }
+        let before = self.before.as_ref().map(|(recorder, _)| recorder);
+        Measured {
+            before,
+            issued: Some(&self.issued),
+            ..Measured::new(&self.recorder, &self.jobs, self.end, self.warm_up)
+        }
+    }
+
+    /// Counters of the whole run.
+    pub fn whole_run(&self) -> Counters {
+        Counters::read(&self.machine, self.end.max(self.machine.now()), self.requests)
+    }
+
+    /// Counters of the window that the statistics cover.
+    pub fn window(&self) -> Counters {
+        self.whole_run().since(self.begin.as_ref())
     }
 }
 
@@ -168,33 +186,53 @@ pub fn run(
     if let Some(limit) = options.timeline {
         machine.keep_timeline(limit);
     }
-    let mut recorder = Recorder::new(workload.jobs().len());
-    let mut flight = Flight::new(&mut machine, &mut player, &mut recorder);
+    let jobs = workload.jobs();
+    let has_ramp = |job: &JobInfo| job.options.iter().any(|(key, _)| key == "ramp_time");
+    let own_ramp = jobs.iter().any(has_ramp);
+    let mut recorder = Recorder::new(jobs.len());
+    let cut = match options.warm_up {
+        WarmUp::Cut(time) if time > Time::ZERO => time,
+        _ => Time::MAX,
+    };
+    let mut flight = Flight::new(&mut machine, &mut player, &mut recorder, cut, own_ramp);
     flight.fly(watch)?;
-    let end = flight.now;
-    let steadiness = std::mem::take(&mut flight.steadiness);
-    let mut notes = [workload.notes(), player.notes()].concat();
-    notes.extend(steadiness.note(machine.ftl(), &prepared));
+    let Flight { now: end, marks, before, mut begin, course, .. } = flight;
+    if cut < Time::MAX && before.is_none() {
+        return Err(RunError::WarmUp { cut, end });
+    }
     let requests = player.completed();
     recorder.finish();
-    let own_ramp = workload.jobs().iter().any(|job| job.options.iter().any(|(key, _)| key == "ramp_time"));
     // One cut for all would fall into jobs that run one after another.
-    let together = workload.jobs().iter().all(|job| !job.starts_later);
-    let detect = options.warm_up == WarmUp::Detect && together && !own_ramp && !workload.is_trace();
-    let warm_up = match options.warm_up {
-        WarmUp::Cut(time) => time,
-        WarmUp::Detect if detect => recorder.warm_up().unwrap_or(Time::ZERO),
-        WarmUp::Detect | WarmUp::Keep => Time::ZERO,
-    };
+    let together = jobs.iter().all(|job| !job.starts_later);
+    let is_detected = options.warm_up == WarmUp::Detect && together && !own_ramp && !workload.is_trace();
+    let (mut warm_up, mut run_at_least) = (if before.is_some() { cut } else { Time::ZERO }, None);
+    if is_detected {
+        match detect(&recorder.points()) {
+            Steadiness::From(time) => warm_up = time,
+            Steadiness::TooShort(time) => run_at_least = Some(time),
+        }
+        if warm_up > Time::ZERO {
+            begin = marks.at(warm_up).map(|mark| mark.counters.clone());
+        }
+    }
+    let mut notes = [workload.notes(), player.notes()].concat();
+    notes.extend(course.note(machine.ftl(), &prepared));
+    if own_ramp && !(together && jobs.iter().all(has_ramp)) {
+        notes.push("ramp_time: write amplification, energy and utilization cover all after the first ramp".to_owned());
+    }
     Ok(Outcome {
         machine,
         recorder,
-        jobs: workload.jobs().to_vec(),
+        marks,
+        before,
+        begin,
+        jobs: jobs.to_vec(),
         prepared,
         mounted,
         end,
         warm_up,
-        warm_up_detected: detect,
+        warm_up_detected: is_detected,
+        run_at_least,
         notes,
         requests,
         issued: Issued::new(&player, workload.jobs().len(), workload.globals()),
@@ -209,13 +247,66 @@ struct Flight<'a> {
     /// Requests that ended together with another.
     others: Vec<Completion>,
     now: Time,
-    steadiness: Steadiness,
+    /// Where the user asked to cut the warm-up, until it is cut; else never.
+    cut: Time,
+    /// Jobs have a `ramp_time`, and no request after it has ended.
+    ramp: bool,
+    /// When counters are read next: at the end of a window, at the cut.
+    next_mark: Time,
+    marks: Marks,
+    before: Option<(Recorder, Marks)>,
+    begin: Option<Counters>,
+    course: Course,
 }
 
 impl<'a> Flight<'a> {
-    fn new(machine: &'a mut Machine, player: &'a mut Player, recorder: &'a mut Recorder) -> Flight<'a> {
-        let others = Vec::new();
-        Flight { machine, player, recorder, others, now: Time::ZERO, steadiness: Steadiness::default() }
+    fn new(
+        machine: &'a mut Machine,
+        player: &'a mut Player,
+        recorder: &'a mut Recorder,
+        cut: Time,
+        ramp: bool,
+    ) -> Flight<'a> {
+        let next_mark = if ramp { Time::ZERO } else { cut.min(recorder.ends()) };
+        Flight {
+            machine,
+            player,
+            recorder,
+            others: Vec::new(),
+            now: Time::ZERO,
+            cut,
+            ramp,
+            next_mark,
+            marks: Marks::default(),
+            before: None,
+            begin: None,
+            course: Course::default(),
+        }
+    }
+
+    /// Reads the counters before the first request that ends at `at` or later counts.
+    #[cold]
+    #[inline(never)]
+    fn mark(&mut self, at: Time) {
+        let counters = Counters::read(self.machine, at, self.player.completed().saturating_sub(1));
+        let state = State::read(self.machine);
+        if std::mem::take(&mut self.ramp) {
+            self.begin = Some(counters.clone());
+        }
+        if at >= self.cut {
+            let cut = std::mem::replace(&mut self.cut, Time::MAX);
+            self.begin = Some(counters.clone());
+            self.marks.add(Mark { boundary: cut.min(self.recorder.ends()), counters, state });
+            self.recorder.finish();
+            let next = Recorder::beginning(self.recorder.jobs(), cut);
+            self.before = Some((std::mem::replace(self.recorder, next), std::mem::take(&mut self.marks)));
+            self.recorder.advance(at);
+        } else if at >= self.recorder.ends() {
+            self.marks.add(Mark { boundary: self.recorder.ends(), counters, state });
+            self.recorder.advance(at);
+            self.marks.thin(self.recorder.origin(), self.recorder.window());
+        }
+        self.next_mark = self.cut.min(self.recorder.ends());
     }
 
     fn fly(&mut self, watch: &mut dyn FnMut(Progress) -> bool) -> Result<(), RunError> {
@@ -240,7 +331,7 @@ impl<'a> Flight<'a> {
             let done = self.player.completed();
             if done >= watched {
                 watched = done + WATCH_EVERY;
-                self.steadiness.sample(self.machine.ftl().stats());
+                self.course.sample(self.machine.ftl().stats());
                 let fraction = self.player.progress().fraction;
                 if !watch(Progress { fraction, now: self.now, done }) {
                     return Err(RunError::Interrupted);
@@ -301,6 +392,9 @@ impl<'a> Flight<'a> {
         let workload::Ended { job, op, bytes, due, issued, measured } = *ended;
         let Completion { status, submitted, at, .. } = *end;
         if measured {
+            if at >= self.next_mark {
+                self.mark(at);
+            }
             self.recorder.ended(&Ended { job, op, bytes, status, due, issued, submitted, at });
         }
     }

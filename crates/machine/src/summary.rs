@@ -7,10 +7,12 @@ use media::Status;
 use serde_json::{Map, Value, json};
 use sim::{Histogram, Time};
 
+use crate::counters::{Counters, busy_names};
 use crate::fio_json::{self, Issued};
 use crate::front::shared_buffer::Report;
+use crate::measured::{Group, Measured};
 use crate::record::{Direction, Totals};
-use crate::run::{Measured, Outcome};
+use crate::run::Outcome;
 use crate::system::System;
 
 /// Percentiles that fio prints.
@@ -50,10 +52,10 @@ fn errno(status: Option<Status>) -> u32 {
 fn group_rates(outcome: Measured<'_>) -> BTreeMap<u32, [f64; 4]> {
     let mut rates = BTreeMap::new();
     for (number, info) in outcome.jobs.iter().enumerate() {
-        let seconds = outcome.recorder.runtime(number, outcome.warm_up).secs_f64();
+        let seconds = outcome.runtime(&[number]).secs_f64();
         let of: &mut [f64; 4] = rates.entry(info.group).or_default();
         for direction in Direction::ALL {
-            let bytes = outcome.recorder.bytes(number, direction, outcome.warm_up);
+            let bytes = outcome.bytes(number, direction);
             of[direction as usize] += if seconds > 0.0 { bytes as f64 / seconds } else { 0.0 };
         }
     }
@@ -106,23 +108,15 @@ fn direction(totals: &Totals, runtime: Time, group_bytes_s: f64, points: &[crate
 
 fn job(outcome: Measured<'_>, number: usize, groups: &BTreeMap<u32, [f64; 4]>) -> Value {
     let info = &outcome.jobs[number];
-    let (recorder, from) = (outcome.recorder, outcome.warm_up);
-    let runtime = recorder.runtime(number, from);
-    let of = |d: Direction| recorder.totals(number, d, from);
+    let runtime = outcome.runtime(&[number]);
+    let of = |d: Direction| outcome.totals(number, d);
     let (read, write, trim, sync) =
         (of(Direction::Read), of(Direction::Write), of(Direction::Trim), of(Direction::Sync));
-    let points = |d: Direction| {
-        let all = recorder.job_points(number, d);
-        let whole = all.len().saturating_sub(1);
-        let mut points: Vec<_> =
-            all.into_iter().take(whole).filter(|p| p.at > from).skip_while(|p| p.ios == 0).collect();
-        points.truncate(points.iter().rposition(|p| p.ios > 0).map_or(0, |last| last + 1));
-        points
-    };
+    let points = |d: Direction| outcome.points(number, d);
     let group = |d: Direction| groups[&info.group][d as usize];
-    let error = errno(recorder.first_error(number));
-    let own = &info.options[info.inherited..];
-    let options: Map<String, Value> = own.iter().map(|(k, v)| (k.clone(), json!(v))).collect();
+    let error = errno(outcome.first_error(number));
+    let options: Map<String, Value> =
+        info.options[info.inherited..].iter().map(|(k, v)| (k.clone(), json!(v))).collect();
     let mut section = json!({
         "jobname": info.name,
         "groupid": info.group,
@@ -143,22 +137,65 @@ fn job(outcome: Measured<'_>, number: usize, groups: &BTreeMap<u32, [f64; 4]>) -
     section
 }
 
-/// What the flash, the translation layer and the paths did over the whole run, warm-up included.
+/// Counts of the translation layer.
+fn ftl_counts(stats: &ftl::Stats, unit_bytes: u32) -> Value {
+    json!({
+        "write_amplification": stats.write_amplification(),
+        "write_amplification_by_bytes": stats.write_amplification_by_bytes(unit_bytes),
+        "host_bytes": stats.host_bytes,
+        "host_units": stats.host_units,
+        "overwritten_in_ram": stats.overwritten_in_ram,
+        "programmed_host": stats.programmed_host,
+        "programmed_copy": stats.programmed_copy,
+        "programmed_system": stats.programmed_system,
+        "programmed_padding": stats.programmed_padding,
+        "programs": stats.programs,
+        "host_reads": stats.host_reads,
+        "read_hits": stats.read_hits,
+        "read_misses": stats.read_misses,
+        "fill_reads": stats.fill_reads,
+        "copy_reads": stats.copy_reads,
+        "map_reads": stats.map_reads,
+        "map_hits": stats.map_hits,
+        "map_misses": stats.map_misses,
+        "victims": stats.victims,
+        "victim_units": stats.victim_units,
+        "erases": stats.erases,
+        "failures": stats.failures,
+        "lost_units": stats.lost_units,
+    })
+}
+
+/// Energy of the flash.
+fn energy_parts(energy: &nand::EnergyByPart) -> Value {
+    json!({
+        "read": energy.read.joules(),
+        "program": energy.program.joules(),
+        "erase": energy.erase.joules(),
+        "transfer": energy.transfer.joules(),
+        "standby": energy.standby.joules(),
+        "total": energy.total().joules(),
+    })
+}
+
+/// Part of the time that each resource was busy.
+fn busy_parts(names: &[String], counters: &Counters) -> Map<String, Value> {
+    names.iter().zip(&counters.busy).map(|(name, busy)| (name.clone(), json!(part_of(*busy, counters.at)))).collect()
+}
+
+/// Counters of the window that the jobs' statistics cover, and of the whole run under a name of its own.
 fn inside(system: &System, outcome: &Outcome) -> Value {
     let machine = &outcome.machine;
     let (ftl, nand, end) = (machine.ftl(), machine.nand(), outcome.end.max(machine.now()));
     nand.assert_bounds(end);
-    let stats = ftl.stats();
-    let energy = nand.energy(end);
+    let (whole_run, window) = (outcome.whole_run(), outcome.window());
+    let stats = &window.ftl;
     let (least, mean, most) = ftl.wear();
-    let busy: Map<String, Value> = machine
-        .front()
-        .utilisation(end)
-        .into_iter()
-        .map(|u| (format!("{} {}", u.part, u.name), json!(part_of(u.busy, end))))
-        .chain((0..nand.config().geometry.channels).map(|channel| {
-            (format!("flash channel {channel}"), json!(part_of(nand.channel_stats(end, channel).busy, end)))
-        }))
+    let names = busy_names(machine);
+    let measured = outcome.measured();
+    let in_warm_up: Vec<&str> = (0..outcome.jobs.len())
+        .filter(|job| measured.ended_in_warm_up(*job))
+        .map(|job| outcome.jobs[job].name.as_str())
         .collect();
     let prepared = &outcome.prepared;
     let mut all = json!({
@@ -185,46 +222,28 @@ fn inside(system: &System, outcome: &Outcome) -> Value {
         "warm_up": {
             "cut_s": outcome.warm_up.secs_f64(),
             "rule": if outcome.warm_up_detected { "MSER-5" } else { "as asked" },
+            "run_at_least_s": outcome.run_at_least.map(Time::secs_f64),
+            "jobs_inside": in_warm_up,
         },
-        "ftl": {
-            "write_amplification": stats.write_amplification(),
-            "write_amplification_by_bytes": stats.write_amplification_by_bytes(system.ftl.unit as u32),
-            "host_bytes": stats.host_bytes,
-            "host_units": stats.host_units,
-            "overwritten_in_ram": stats.overwritten_in_ram,
-            "programmed_host": stats.programmed_host,
-            "programmed_copy": stats.programmed_copy,
-            "programmed_system": stats.programmed_system,
-            "programmed_padding": stats.programmed_padding,
-            "programs": stats.programs,
-            "host_reads": stats.host_reads,
-            "read_hits": stats.read_hits,
-            "read_misses": stats.read_misses,
-            "fill_reads": stats.fill_reads,
-            "copy_reads": stats.copy_reads,
-            "map_reads": stats.map_reads,
-            "map_hits": stats.map_hits,
-            "map_misses": stats.map_misses,
-            "victims": stats.victims,
-            "victim_units": stats.victim_units,
-            "erases": stats.erases,
-            "failures": stats.failures,
-            "lost_units": stats.lost_units,
-            "read_only": ftl.is_read_only(),
-            "erases_per_block": { "min": least, "mean": mean, "max": most },
+        "window": {
+            "from_s": (whole_run.at - window.at).secs_f64(),
+            "span_s": window.at.secs_f64(),
+            "requests": window.requests,
         },
-        "energy_j": {
-            "read": energy.read.joules(),
-            "program": energy.program.joules(),
-            "erase": energy.erase.joules(),
-            "transfer": energy.transfer.joules(),
-            "standby": energy.standby.joules(),
-            "total": energy.total().joules(),
+        "ftl": ftl_counts(stats, system.ftl.unit as u32),
+        "energy_j": energy_parts(&window.energy),
+        "busy": busy_parts(&names, &window),
+        "interrupts": window.interrupts,
+        "whole_run": {
+            "ftl": ftl_counts(&whole_run.ftl, system.ftl.unit as u32),
+            "energy_j": energy_parts(&whole_run.energy),
+            "busy": busy_parts(&names, &whole_run),
+            "interrupts": whole_run.interrupts,
         },
-        "busy": busy,
-        "interrupts": machine.front().interrupts(),
         "notes": outcome.notes,
     });
+    all["ftl"]["read_only"] = json!(ftl.is_read_only());
+    all["ftl"]["erases_per_block"] = json!({ "min": least, "mean": mean, "max": most });
     let ecc = nand.ecc_stats(end);
     if let Some(report) = machine.front().shared_buffer(end, ecc.decoded_bytes, ecc.encoded_bytes) {
         all["shared_buffer"] = shared_buffer(&report, outcome, end);
@@ -349,10 +368,37 @@ pub fn summary(system: &System, outcome: &Outcome) -> Value {
     whole(outcome.measured(), inside(system, outcome))
 }
 
+/// Totals of jobs that belong together.
+fn group(outcome: Measured<'_>, group: &Group) -> Value {
+    let runtime = outcome.runtime(&group.jobs);
+    let of = |d: Direction| outcome.group_totals(&group.jobs, d);
+    let rate = |totals: &Totals| if runtime > Time::ZERO { totals.bytes as f64 / runtime.secs_f64() } else { 0.0 };
+    let part = |d: Direction| {
+        let totals = of(d);
+        direction(&totals, runtime, rate(&totals), &[])
+    };
+    let sync = of(Direction::Sync);
+    json!({
+        "jobname": group.name,
+        "groupid": group.number,
+        "jobs": group.jobs,
+        "read": part(Direction::Read),
+        "write": part(Direction::Write),
+        "trim": part(Direction::Trim),
+        "sync": { "total_ios": sync.ios, "lat_ns": spread(&sync.latencies.total, true) },
+        "job_runtime": (runtime.ps() + 500_000_000) / 1_000_000_000,
+    })
+}
+
 /// A summary of what was measured, with what only a simulator knows.
-pub(crate) fn whole(measured: Measured<'_>, inside: Value) -> Value {
+pub(crate) fn whole(measured: Measured<'_>, mut inside: Value) -> Value {
     let groups = group_rates(measured);
     let jobs: Vec<Value> = (0..measured.jobs.len()).map(|number| job(measured, number, &groups)).collect();
+    inside["groups"] = measured.groups().iter().map(|each| group(measured, each)).collect();
+    if inside.get("window").is_none() {
+        // Counters that have no window cover the whole run.
+        inside["window"] = json!({ "from_s": 0.0, "span_s": inside["simulated_s"], "requests": inside["requests"] });
+    }
     json!({
         "fio version": concat!("nandram-", env!("CARGO_PKG_VERSION")),
         // A run's clock begins at 0, whenever it is made.

@@ -12,6 +12,7 @@ use machine::prepare::{Preparation, prepare};
 use machine::record::{Ended, Recorder};
 use machine::run::Outcome;
 use machine::summary::summary;
+use machine::warm_up::{Steadiness, detect};
 use machine::{Machine, System};
 use media::{Op, Request, Status};
 use nand::PayloadKind;
@@ -240,16 +241,18 @@ fn the_warm_up_is_what_mser_cuts() {
     for transient in [0, 50, 120, 200] {
         let responses = series(transient);
         let recorder = recorded(&responses);
-        let points = recorder.points();
-        let found = recorder.warm_up().expect("50 windows are enough");
         // The first request ends in the second window; the last window is left out, as it may be cut short.
-        let windows: Vec<f64> = points[..points.len() - 1].iter().map(|p| p.mean_ns).collect();
+        let points = recorder.points();
+        let busy: Vec<_> = points[..points.len() - 1].iter().filter(|p| p.ios > 0).collect();
+        let windows: Vec<f64> = busy.iter().map(|p| p.mean_ns).collect();
         let cut = mser(&windows);
-        assert_eq!(found, if cut == 0 { Time::ZERO } else { points[cut - 1].at }, "{transient}");
+        let found = if cut == 0 { Time::ZERO } else { busy[cut - 1].at };
+        assert_eq!(detect(&points), Steadiness::From(found), "{transient}");
         let end = Time::from_us(1000 + 100 * transient as u64);
         if transient > 0 {
             assert!(found >= end && found <= end + Time::from_ms(3), "a transient until {end} is cut at {found}");
         }
     }
-    assert_eq!(recorded(&series(0)[..100]).warm_up(), None, "ten windows do not tell");
+    let few = detect(&recorded(&series(0)[..100]).points());
+    assert!(matches!(few, Steadiness::TooShort(_)), "ten windows do not tell");
 }

@@ -734,3 +734,25 @@ fn contradictions_are_told_at_the_value_that_was_set_last() {
         "top.toml:3:17: device.write_cache.low is 0.5, expected at most device.write_cache.high (0.25)"
     );
 }
+
+#[test]
+fn what_is_no_file_of_a_system_is_refused_at_once() {
+    let folder = Folder::new("no-file");
+    let refused = |path: &std::path::Path| {
+        let path = path.to_str().expect("a path");
+        let error = System::load(path, &[]).expect_err("a mistake").to_string();
+        error.strip_prefix(path).unwrap_or_else(|| panic!("{error}")).to_owned()
+    };
+    let file = |name: &str, text: &str| std::path::PathBuf::from(folder.write(name, text.as_bytes()));
+    let empty = ": found no key, expected at least one, such as extends = \"nvme-client-tlc\"";
+    assert_eq!(refused(&file("empty.toml", "")), empty);
+    assert_eq!(refused(&file("comment.toml", "# nothing\n[flash]\n")), empty);
+    let device = std::path::Path::new("/dev/zero");
+    assert_eq!(refused(device), ": cannot be read: found a pipe or a device, expected a file");
+    let no_file = std::path::Path::new("/tmp/");
+    assert_eq!(refused(no_file), ": cannot be read: found a folder, expected a file");
+    let large = refused(&file("large.toml", &"#\n".repeat(1 << 20)));
+    assert_eq!(large, ": cannot be read: found 2097152 bytes, expected at most 1048576");
+    let long = refused(&file("long.toml", &format!("{} = 1\n", "k".repeat(1_000_000))));
+    assert!(long.len() < 1000 && long.contains("unknown key \"kkk"), "{long}");
+}

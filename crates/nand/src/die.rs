@@ -85,6 +85,21 @@ impl DieStats {
     pub fn busy(&self) -> Time {
         self.reading + self.programming + self.erasing
     }
+
+    /// Counts and times between an earlier reading and this one.
+    pub fn since(&self, earlier: &DieStats) -> DieStats {
+        DieStats {
+            reads: self.reads - earlier.reads,
+            retries: self.retries - earlier.retries,
+            programs: self.programs - earlier.programs,
+            erases: self.erases - earlier.erases,
+            suspensions: self.suspensions - earlier.suspensions,
+            reading: self.reading - earlier.reading,
+            programming: self.programming - earlier.programming,
+            erasing: self.erasing - earlier.erasing,
+            holding: self.holding - earlier.holding,
+        }
+    }
 }
 
 impl Die {

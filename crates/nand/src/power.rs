@@ -38,6 +38,17 @@ impl EnergyByPart {
     pub fn total(&self) -> Energy {
         self.read + self.program + self.erase + self.transfer + self.standby
     }
+
+    /// Energy drawn between an earlier reading and this one.
+    pub fn since(&self, earlier: &EnergyByPart) -> EnergyByPart {
+        EnergyByPart {
+            read: self.read - earlier.read,
+            program: self.program - earlier.program,
+            erase: self.erase - earlier.erase,
+            transfer: self.transfer - earlier.transfer,
+            standby: self.standby - earlier.standby,
+        }
+    }
 }
 
 impl Nand {
@@ -104,6 +115,15 @@ impl Nand {
             self.add_planes(now, die as usize, &mut stats);
         }
         stats
+    }
+
+    /// Dies whose array erases a block, or has suspended an erase.
+    pub fn dies_erasing(&self) -> u32 {
+        let erases = |d: &&Die| {
+            let busy = matches!(d.phase, Phase::Busy | Phase::Suspending) && self.ops[d.array].kind == Kind::Erase;
+            busy || (d.suspended != NONE && self.ops[d.suspended].kind == Kind::Erase)
+        };
+        self.dies.iter().filter(erases).count() as u32
     }
 
     /// What a channel did until `now`.

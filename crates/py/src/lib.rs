@@ -51,10 +51,24 @@ fn load(py: Python<'_>, system: &str, sets: &[String]) -> PyResult<System> {
     System::load(system, &pairs).map_err(|e| user_error(py, e))
 }
 
-/// The resolved system file.
+/// The resolved system file; `changed`: without defaults and what it extends.
 #[pyfunction]
-fn check(py: Python<'_>, system: &str, sets: Vec<String>) -> PyResult<String> {
-    Ok(load(py, system, &sets)?.resolved_toml())
+#[pyo3(signature = (system, sets, changed = false))]
+fn check(py: Python<'_>, system: &str, sets: Vec<String>, changed: bool) -> PyResult<String> {
+    let loaded = load(py, system, &sets)?;
+    Ok(if changed { loaded.changed_toml() } else { loaded.resolved_toml() })
+}
+
+/// That a workload is a file: it is read again for its hash, and a pipe or a device may never end.
+fn expect_file(py: Python<'_>, path: &str) -> PyResult<()> {
+    match std::fs::metadata(path) {
+        Ok(about) if !about.is_file() => {
+            let found = if about.is_dir() { "a folder" } else { "a pipe or a device" };
+            Err(user_error(py, format!("{path}: found {found}, expected a file")))
+        }
+        // What is not there is reported by its reader.
+        _ => Ok(()),
+    }
 }
 
 /// Every value of a system that applies, with its place and its basis, as JSON.
@@ -114,6 +128,11 @@ impl RunOutput {
     }
 
     #[getter]
+    fn drive<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        self.outcome.drive(py)
+    }
+
+    #[getter]
     fn dies<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         self.outcome.dies(py)
     }
@@ -136,13 +155,16 @@ fn run(
     let given = options;
     let options = options::read(given).map_err(|e| user_error(py, e))?;
     let named = (system, &sets[..]);
+    expect_file(py, workload)?;
     if loaded.link.kind == LinkType::OneNand {
         options::check_pages(given).map_err(|e| user_error(py, format!("{workload}: {e}")))?;
         let (of, path, how) = (Arc::clone(&loaded), PathBuf::from(workload), options.clone());
         let work = move |watched: &Watched<Progress>| pages::run(&of, &path, &how, &mut |now| watched.go_on(now));
         let outcome = in_thread(py, progress.as_ref(), work)?.map_err(|e| user_error(py, e))?;
         let machine = &outcome.machine;
-        let tables = columns::Tables::of(outcome.measured(), Some(machine.nand()), machine.now());
+        let (nand, now) = (machine.nand(), machine.now());
+        let dies: Vec<_> = (0..nand.config().geometry.all_dies()).map(|die| nand.die_stats(now, die as u16)).collect();
+        let tables = columns::Tables::of(outcome.measured(), &dies, machine.now());
         let summary = pages::summary(&loaded, &outcome);
         return output(py, &loaded, named, workload, &options, (false, machine.timeline(), summary, tables));
     }
@@ -154,7 +176,7 @@ fn run(
             programs::MemoryError::Workload(e) => user_error(py, misfit(&e, "programs and memory traces")),
             e => user_error(py, e),
         })?;
-        let tables = columns::Tables::of(outcome.measured(), None, outcome.end);
+        let tables = columns::Tables::of(outcome.measured(), &[], outcome.end);
         return output(py, &loaded, named, workload, &options, (false, None, outcome.summary(), tables));
     }
     let takes = "fio jobs and block traces";
@@ -168,7 +190,7 @@ fn run(
         return Err(user_error(py, format!("{workload}: found no request to play")));
     }
     let machine = &outcome.machine;
-    let tables = columns::Tables::of(outcome.measured(), Some(machine.nand()), machine.now().max(outcome.end));
+    let tables = columns::Tables::of_drive(&outcome);
     let summary = summary::summary(&loaded, &outcome);
     output(py, &loaded, named, workload, &options, (outcome.prepared.restored, machine.timeline(), summary, tables))
 }

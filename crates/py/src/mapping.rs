@@ -1,6 +1,7 @@
 //! A range of a memory that is mapped as a buffer, which NumPy's arrays are made on.
 
 use std::ffi::c_int;
+use std::sync::Arc;
 
 use ::memory::Area;
 use pyo3::exceptions::PyBufferError;
@@ -14,6 +15,8 @@ pub const ADVICE: [&str; 5] = ["normal", "random", "sequential", "willneed", "do
 #[pyclass(frozen)]
 pub struct MemoryArea {
     pub area: Area,
+    /// Keeps the memory from being closed.
+    pub _export: Arc<()>,
 }
 
 #[pymethods]

@@ -1,10 +1,11 @@
 //! A memory on a file, as Python sees it. Python's lock is not held while anything is read or written.
 
 use std::path::{Path, PathBuf};
-use std::sync::Mutex;
+use std::sync::{Arc, Mutex};
 
 use ::memory::{Advised, Error, Held, Memory, Options, Permissions, Token, shape_of};
 use pyo3::buffer::PyBuffer;
+use pyo3::exceptions::PyBufferError;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict};
 
@@ -39,6 +40,8 @@ pub(crate) fn raise(py: Python<'_>, error: &Error) -> PyErr {
 pub struct MemoryFile {
     memory: Mutex<Option<Held>>,
     path: String,
+    /// Shared with each area that Python holds: how many there are.
+    exports: Arc<()>,
 }
 
 impl MemoryFile {
@@ -87,7 +90,8 @@ impl MemoryFile {
             false => Memory::open(&path, &options),
         });
         let memory = opened.map_err(|error| raise(py, &error))?;
-        Ok(MemoryFile { memory: Mutex::new(Some(Held::Plain(Box::new(memory)))), path: path.display().to_string() })
+        let memory = Mutex::new(Some(Held::Plain(Box::new(memory))));
+        Ok(MemoryFile { memory, path: path.display().to_string(), exports: Arc::new(()) })
     }
 
     fn alloc(&self, py: Python<'_>, bytes: u64, temporary: bool) -> PyResult<u64> {
@@ -212,7 +216,7 @@ impl MemoryFile {
             })
         });
         match area {
-            Some(Ok(area)) => Ok(MemoryArea { area }),
+            Some(Ok(area)) => Ok(MemoryArea { area, _export: Arc::clone(&self.exports) }),
             Some(Err(error)) => Err(raise(py, &error)),
             None => Err(user_error(py, format!("{}: the memory is closed", self.path))),
         }
@@ -240,8 +244,11 @@ impl MemoryFile {
         self.with(py, |memory| Ok(memory.shape().capacity()))
     }
 
-    /// Closed at once, if it is not.
+    /// Closed at once, if it is not. Refused while arrays or buffers on it are alive: a load there would end the process.
     fn close(&self, py: Python<'_>) -> PyResult<()> {
+        if Arc::strong_count(&self.exports) > 1 && self.memory.lock().expect("no call panics").is_some() {
+            return Err(PyBufferError::new_err("cannot close exported pointers exist"));
+        }
         let closed = py.detach(|| {
             let memory = self.memory.lock().expect("no call panics").take();
             memory.map_or(Ok(()), Held::close)

@@ -10,8 +10,8 @@ use pyo3::types::PyDict;
 use workload::trace::{Columns, Format};
 use workload::{Beyond, Replay, Workload};
 
-/// Spans that a timeline keeps: some hundred megabytes of JSON.
-const TIMELINE_SPANS: usize = 2_000_000;
+/// Spans that a timeline keeps: some 60 MB of JSON, which Perfetto opens in seconds.
+const TIMELINE_SPANS: usize = 400_000;
 /// Requests that closed-loop replay keeps outstanding unless told otherwise.
 const DEPTH: u32 = 32;
 

@@ -1,7 +1,7 @@
 //! Energy that loses nothing: whole attojoules in 128 bits.
 
 use std::fmt;
-use std::ops::{Add, AddAssign, Mul};
+use std::ops::{Add, AddAssign, Mul, Sub};
 
 use crate::Time;
 
@@ -57,6 +57,15 @@ impl AddAssign for Energy {
     #[inline]
     fn add_assign(&mut self, more: Energy) {
         self.attojoules += more.attojoules;
+    }
+}
+
+impl Sub for Energy {
+    type Output = Energy;
+
+    /// Energy drawn between two readings of the same counter.
+    fn sub(self, earlier: Energy) -> Energy {
+        Energy { attojoules: self.attojoules - earlier.attojoules }
     }
 }
 

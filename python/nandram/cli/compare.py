@@ -1,5 +1,6 @@
 """``nandram compare``: two runs or systems side by side."""
 
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -22,6 +23,9 @@ def compare(
     ] = None,
     replay: Annotated[str | None, typer.Option(metavar="MODE", help="Traces: as of `nandram run`.")] = None,
     jobs: Annotated[str | None, typer.Option(metavar="N", help="Runs at a time. [default: one a processor]")] = None,
+    output: Annotated[
+        Path | None, typer.Option("--output", "-o", metavar="FILE", help="Write an HTML report there, too.")
+    ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print an object.")] = False,
 ) -> None:
     """Compare two runs or two systems.
@@ -40,6 +44,10 @@ def compare(
         jobs=None if jobs is None else whole_number("--jobs", jobs),
         **{name: value for name, value in options.items() if value is not None},
     )
+    if output is not None:
+        from nandram.report import comparison_page
+
+        comparison_page(found, output)
     if as_json:
         import json
         from dataclasses import asdict
@@ -58,15 +66,18 @@ def show(found: "Comparison") -> None:
 
     console = output(120)
     console.print(f"A: {found.a}\nB: {found.b}", markup=False, soft_wrap=True)
-    if found.settings:
+    for what, settings in (("system", found.settings), ("run", found.runs)):
+        if not settings:
+            continue
         table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
-        for title in ("key", "A", "B"):
+        for title in (f"{what} key", "A", "B"):
             table.add_column(title)
-        for setting in found.settings:
+        for setting in settings:
             table.add_row(setting.key, *("" if each is None else each for each in (setting.a, setting.b)))
         console.print(table)
-    else:
-        console.print("the configurations are the same")
+    if not found.settings:
+        same = "the systems are the same" if found.runs else "the configurations are the same"
+        console.print(same)
     if not found.differences:
         return
     console.print()
@@ -83,4 +94,4 @@ def show(found: "Comparison") -> None:
 def _interval(each: "Difference") -> tuple[str, str]:
     if each.low is None or each.high is None:
         return "", ""
-    return f"{100 * each.low:+.2f} to {100 * each.high:+.2f} %", "" if each.certain else "may be none"
+    return f"{100 * each.low:+.2f} to {100 * each.high:+.2f} %", "" if each.certain else "no difference beyond noise"

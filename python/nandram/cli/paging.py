@@ -74,7 +74,7 @@ def paging(
     if window is not None and (policy is not None or bound is not None):
         raise UserError(f"--{'policy' if policy is not None else 'bound'}: found --window, which sweeps PM-XIP alone")
     if output is not None:
-        from nandram.output import check
+        from nandram.folders import check
 
         check(output)
     of = System(system, tuple(split_changes(changes)))

@@ -105,7 +105,7 @@ def probe(
         return
     check_json(json)
     if output is not None:
-        from nandram.output import check
+        from nandram.folders import check
 
         check(output)
     check_json(model, "--model")

@@ -16,6 +16,11 @@ SetOption = Annotated[
     typer.Option("--set", metavar="KEY=VALUE", help="Change a key of the system; may be given again."),
 ]
 
+ScaleOption = Annotated[
+    str | None,
+    typer.Option(metavar="1/N", help="Use a smaller copy of the drive: blocks, capacity and caches together."),
+]
+
 
 def run(
     system: SystemArgument,
@@ -26,6 +31,7 @@ def run(
     ] = None,
     seed: Annotated[str, typer.Option(metavar="N", help="The same seed gives the same bytes.")] = "1",
     changes: SetOption = None,
+    scale: ScaleOption = None,
     payload: Annotated[
         str, typer.Option(metavar="none|stamp", help="stamp: check every sector that is read.")
     ] = "none",
@@ -78,7 +84,7 @@ def run(
         raise UserError("--timeline: has nowhere to be written: give a folder with -o")
     with run_progress() as progress:
         result = simulate(
-            System(system, tuple(split_changes(changes))),
+            System(system, tuple(split_changes(changes, scale))),
             workload,
             seed=whole_number("--seed", seed),
             payload=payload,
@@ -102,13 +108,13 @@ def whole_number(name: str, text: str) -> int:
     raise UserError(f"{name}: found `{text}`, expected a whole number")
 
 
-def split_changes(changes: list[str] | None) -> list[str]:
-    """Check that each change has the form ``key=value``. Raises `UserError`."""
+def split_changes(changes: list[str] | None, scale: str | None = None) -> list[str]:
+    """Check that each change has the form ``key=value``; return them, the scale last. Raises `UserError`."""
     for change in changes or []:
         key, equals, _ = change.partition("=")
         if not equals or not key.strip():
             raise UserError(f"--set: found `{change}`, expected KEY=VALUE")
-    return changes or []
+    return [*(changes or []), *([] if scale is None else [f"scale={scale}"])]
 
 
 def show(result: "Result") -> None:

@@ -1,16 +1,28 @@
 """``nandram systems``, ``check`` and ``schema``: the machines there are, and what one is in full."""
 
-from nandram.cli.run import SetOption, SystemArgument, split_changes
+from typing import Annotated
+
+import typer
+
+from nandram.cli.run import ScaleOption, SetOption, SystemArgument, split_changes
 
 
-def check(system: SystemArgument, changes: SetOption = None) -> None:
+def check(
+    system: SystemArgument,
+    changes: SetOption = None,
+    scale: ScaleOption = None,
+    changed: Annotated[
+        bool, typer.Option("--changed", help="Only what the file itself and --set give, without defaults.")
+    ] = False,
+) -> None:
     """Print a system file in full.
 
-    With every default, and the basis of every value.
+    With every default, and the basis of every value; keys that do not apply are listed at the end.
     """
     from nandram.system import System
 
-    print(System(system, tuple(split_changes(changes))).toml, end="")
+    found = System(system, tuple(split_changes(changes, scale)))
+    print(found.changed_toml if changed else found.toml, end="")
 
 
 def schema() -> None:

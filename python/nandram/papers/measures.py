@@ -1,7 +1,7 @@
 """What can be asked of every run: expressions over its ``summary.json``. An experiment file adds its own.
 
-Rates and times are those of the statistics, without the warm-up; of several jobs, those that ran side by side. Counters
-are of the whole run.
+Rates, times and counters are those of the statistics, without the warm-up; of several jobs, those that ran side by
+side. ``simulated_s`` and ``requests`` are of the whole run.
 """
 
 MEASURES = {
@@ -22,6 +22,6 @@ MEASURES = {
     "write_amplification": "nandram.ftl.write_amplification",
     "write_amplification_by_bytes": "nandram.ftl.write_amplification_by_bytes",
     "map_reads": "nandram.ftl.map_reads",
-    "flash_mw": "nandram.energy_j.total / nandram.simulated_s * 1000",
+    "flash_mw": "nandram.energy_j.total / nandram.window.span_s * 1000",
 }
 """By name; its end is the unit. MB/s are 10^6 bytes a second."""

@@ -164,7 +164,7 @@ def reproduce(
     if claims is not None and not any(plan.wanted for plan in plans):
         raise UserError(f"claims: found no claim like `{claims}` of {', '.join(names)}")
     if output is not None:
-        from nandram.output import check
+        from nandram.folders import check
 
         check(Path(output))
     tasks = [task for plan in plans for task in plan.tasks.values()]

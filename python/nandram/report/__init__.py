@@ -3,7 +3,7 @@
 page.py     the file: text, tables, charts with their data      charts.py   kinds of charts
 run.py      what there is to know about a run                   drawing.py  a system as a drawing
 paper.py    a paper's claims beside our figures                 sweep.py    fronts and what moves what
-plain.py    the style of pages whose plots are pictures
+over_time.py  a run over time and over queue depth              comparison.py  two systems or runs
 """
 
 import os
@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from nandram.errors import UserError
 
 if TYPE_CHECKING:
+    from nandram.comparing import Comparison
     from nandram.papers.play import Report
     from nandram.report.page import Section
     from nandram.result import Result
@@ -24,6 +25,23 @@ def run_page(result: "Result") -> str:
     from nandram.report.page import render
 
     return render(result.title, "A run, simulated in virtual time.", [run.section(result, "run")])
+
+
+def comparison_page(found: "Comparison", path: Path) -> None:
+    """Write the page of a comparison. Raises `UserError` if it cannot be written."""
+    from nandram.report import comparison
+    from nandram.report.page import render
+
+    section = comparison.section(found, "comparison")
+    _write(path, render(section.title, "Two systems or runs side by side.", [section]))
+
+
+def _write(path: Path, text: str) -> None:
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise UserError(f"{path}: cannot be written: {error.strerror}") from error
 
 
 def write_report(
@@ -60,11 +78,7 @@ def write_report(
         sections = [*_papers(papers, quick, sensitivity, jobs, cache, report), *sections]
     title = sections[0].title if len(sections) == 1 else "nandram: papers and runs" if folders else "nandram: papers"
     about = "Simulated in virtual time; every value says whether it is given, assumed or calibrated."
-    try:
-        target.parent.mkdir(parents=True, exist_ok=True)
-        target.write_text(render(title, about, sections), encoding="utf-8")
-    except OSError as error:
-        raise UserError(f"{target}: cannot be written: {error.strerror}") from error
+    _write(target, render(title, about, sections))
     return target
 
 

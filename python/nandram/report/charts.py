@@ -28,6 +28,10 @@ class Axis:
     zero: bool = False
     """Whether it begins at nothing."""
     highest: float | None = None
+    lowest: float = 0
+    """Where `highest` is given: the other end."""
+    percent: bool = False
+    """Whether parts of one are shown as percent."""
     ticks: tuple[float, ...] = ()
     """Where it has ticks; where there is room if none are given."""
     slanted: bool = False
@@ -42,7 +46,7 @@ class Axis:
             return channel(f"{field}:N", title=self.title, sort=None, axis=axis)
         scale: dict[str, Any] = {"type": "log"} if self.scale == "log" else {"zero": self.zero}
         if self.highest is not None:
-            scale |= {"domain": [0, self.highest]}
+            scale |= {"domain": [self.lowest, self.highest]}
         else:
             nice = self.zero and not self.room
             scale |= {"nice": nice, "padding": 0 if nice else 8}
@@ -52,7 +56,21 @@ class Axis:
             axis = alt.Axis(labelOverlap=True, tickCount=5)
         else:
             axis = alt.Axis(labelOverlap=True)
+        if self.percent:
+            axis["format"] = "~%"
         return channel(f"{field}:Q", title=self.title, scale=alt.Scale(**scale), axis=axis)
+
+
+NARROW = 0.25
+"""Values that differ by a smaller part of the largest are shown from zero on: else their noise would fill the chart."""
+
+
+def unmagnified(axis: Axis, values: list[float]) -> Axis:
+    """Return a linear axis that does not magnify small differences."""
+    if axis.scale != "linear" or axis.zero or axis.highest is not None or not values:
+        return axis
+    low, high = min(values), max(values)
+    return replace(axis, zero=True) if low >= 0 and high - low < NARROW * high else axis
 
 
 def above(axis: alt.Axis) -> alt.Axis:
@@ -136,6 +154,7 @@ def lines(
 
     `steps`: y stays until the next x.
     """
+    y = unmagnified(y, [row["y"] for row in (*rows, *(marks.stated if marks is not None else ()))])
     places = {row["x"] for row in rows}
     if x.scale == "names":
         x = replace(x, slanted=sum(len(str(each)) for each in places) > LETTERS_MAX)
@@ -153,7 +172,7 @@ def lines(
     ]
     place = {"x": x.of("x", alt.X), "y": y.of("y", alt.Y), "tooltip": tips}
     layers: list[Any] = []
-    pointed = x.scale == "names" or len(rows) <= 100
+    pointed = x.scale == "names" or (len(rows) <= 100 and not steps)
     channels = styles(series, pointed=pointed)
     shape, colour = channels.pop("shape"), channels["color"]
     if x.scale != "names":
@@ -213,7 +232,7 @@ def bars(rows: list[Row], series: list[str], x: Axis, y: Axis) -> alt.LayerChart
         shown(alt.Chart(alt.InlineData(values=rows)))
         .mark_bar(stroke="currentColor", strokeWidth=0.6)
         .encode(
-            x=alt.X("value:Q", title=x.title, scale=alt.Scale(zero=True)),
+            x=replace(x, zero=True).of("value", alt.X),
             y=alt.Y("name:N", title=y.title, sort=None, axis=above(alt.Axis())),
             color=colour,
             tooltip=tips,
@@ -289,6 +308,10 @@ def _zero() -> alt.Chart:
     return chart
 
 
+CHANGE = 0.05
+"""To either side of no change, what a chart of changes shows at least."""
+
+
 def tornado(rows: list[Row], x: str) -> alt.LayerChart | alt.FacetChart:
     """Plot rows of ``name, low, high, less, more``: what a figure changes by with less and with more of a parameter."""
     sides = ["less", "more"]
@@ -298,12 +321,15 @@ def tornado(rows: list[Row], x: str) -> alt.LayerChart | alt.FacetChart:
         for side, field in zip(sides, ("low", "high"), strict=True)
     ]
     scale = alt.Scale(domain=sides, range=COLOURS[:2])
+    most = max((abs(row["value"]) for row in data), default=0)
+    narrow = {"domain": [-CHANGE, CHANGE]} if most < CHANGE else {"padding": 8}
+    scale_x = alt.Scale(nice=False, **narrow)
     percent = alt.Axis(labelExpr="datum.value ? format(datum.value, '+~%') : '0%'", tickCount=5, labelOverlap=True)
     bars_ = (
         shown(alt.Chart(alt.InlineData(values=data)))
         .mark_bar(stroke="currentColor", strokeWidth=0.6)
         .encode(
-            x=alt.X("value:Q", title=x, scale=alt.Scale(nice=False, padding=8), axis=percent),
+            x=alt.X("value:Q", title=x, scale=scale_x, axis=percent),
             y=alt.Y("name:N", title="parameter", sort=None, axis=above(alt.Axis())),
             # One above the other, so that place tells them apart as colour does.
             yOffset=alt.YOffset("series:N", sort=sides),

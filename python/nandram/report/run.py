@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 
 from nandram import frames, units
-from nandram.report import charts
+from nandram.report import charts, over_time
 from nandram.report.charts import Axis
 from nandram.report.drawing import draw
 from nandram.report.page import Drawing, Figure, Heading, Notes, Section, Table
@@ -32,6 +32,7 @@ def section(result: "Result", anchor: str) -> Section:
         _latency_cdf(result, source),
         _percentiles(result, source),
         _throughput(result, source),
+        *over_time.figures(result, source),
         _channels(result, source),
         _dies(result, source),
         _parts(result, source),
@@ -138,14 +139,9 @@ def _throughput(result: "Result", source: str) -> Figure | None:
         table += [(name, x, y) for x, y in lines]
     cut = result.warm_up_s
     note = f"; the first {units.duration(cut * 1e9)} are warm-up, and not in the statistics" if cut else ""
-    chart = charts.lines(rows, series, Axis("simulated time (s)"), Axis("throughput (MB/s)", zero=True), steps=True)
+    chart = charts.lines(rows, series, over_time.TIME, Axis("throughput (MB/s)", zero=True), steps=True)
     columns = ("series", "simulated time (s)", "throughput (MB/s)")
     return Figure("Throughput over time", chart, source + note, columns, table, tuple(series))
-
-
-def _highest(values: list[float]) -> float:
-    """The end of a scale of utilisation: a round part of one."""
-    return next(most for most in (0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0) if most == 1 or max(values) <= most)
 
 
 def _dies(result: "Result", source: str) -> Figure | None:
@@ -159,10 +155,9 @@ def _dies(result: "Result", source: str) -> Figure | None:
         {"x": row["place"], "y": row["channel"], "value": row["busy"], "text": f"{100 * row['busy']:.1f} %"}
         for row in listed
     ]
-    highest = _highest([row["value"] for row in rows])
-    chart = charts.heat_map(rows, "die of the channel", "channel", "part of the time that the array is busy", highest)
+    chart = charts.heat_map(rows, "die of the channel", "channel", "part of the time that the array is busy", 1)
     names = ("reads", "programs", "erases", "retries", "suspensions")
-    columns = ("channel", "die", "busy (part of the run)", "reading", "programming", "erasing", "holding data", *names)
+    columns = ("channel", "die", "busy (part of the time)", "reading", "programming", "erasing", "holding data", *names)
     table = [
         tuple(
             row[name]
@@ -186,10 +181,10 @@ def _channels(result: "Result", source: str) -> Figure | None:
         {"x": name.rsplit(" ", 1)[1], "y": "channel", "value": part, "text": f"{100 * part:.1f} %"}
         for name, part in found
     ]
-    highest = _highest([part for _, part in found])
-    chart = charts.heat_map(rows, "flash channel", "", "part of the time that the channel is busy", highest)
+    chart = charts.heat_map(rows, "flash channel", "", "part of the time that the channel is busy", 1)
     table = [(name, part) for name, part in found]
-    return Figure("Utilisation of the channels", chart, source, ("channel", "busy (part of the run)"), table, height=70)
+    columns = ("channel", "busy (part of the time)")
+    return Figure("Utilisation of the channels", chart, source, columns, table, height=70)
 
 
 def _parts(result: "Result", source: str) -> Figure | None:
@@ -197,9 +192,9 @@ def _parts(result: "Result", source: str) -> Figure | None:
     if not found:
         return None
     rows = [{"series": "busy", "name": name, "value": part} for name, part in found]
-    chart = charts.bars(rows, ["busy"], Axis("part of the time that it is busy"), Axis("part"))
+    chart = charts.bars(rows, ["busy"], Axis("part of the time that it is busy", highest=1, percent=True), Axis("part"))
     height = 40 + 20 * len(rows)
-    columns = ("part", "busy (part of the run)")
+    columns = ("part", "busy (part of the time)")
     return Figure("Utilisation of host, link and controller", chart, source, columns, found, height=height)
 
 

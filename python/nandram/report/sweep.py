@@ -101,4 +101,19 @@ def _along(sweep: "Sweep", axis: str, measure: str, source: str) -> Figure:
     rows = [{"series": "mean", "x": x, "y": y} for x, y in points]
     x_axis = Axis(f"{axis} ({unit})" if unit else axis, "names" if names else "linear")
     chart = charts.lines(rows, ["mean"], x_axis, _axis(measure))
-    return Figure(f"{measure} by {axis}, mean over the rest", chart, source, (x_axis.title, measure), points)
+    same = _noise(sweep, measure)
+    spread = max(y for _, y in points) - min(y for _, y in points)
+    title = f"{measure} by {axis}, mean over the rest"
+    if same is not None and spread <= same:
+        title += ": no difference beyond noise"
+    return Figure(title, chart, source, (x_axis.title, measure), points)
+
+
+def _noise(sweep: "Sweep", measure: str) -> float | None:
+    """Twice the standard deviation that a measure has over seeds, the same configuration; None with one seed."""
+    rows = sweep.frame().drop_nulls(measure)
+    deviations = rows.group_by("index").agg(pl.col(measure).std(), pl.len().alias("n")).drop_nulls(measure)
+    if deviations.is_empty():
+        return None
+    mean_square = (deviations[measure] ** 2).mean()
+    return 2 * float(mean_square) ** 0.5 if isinstance(mean_square, float) else None

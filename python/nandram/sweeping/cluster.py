@@ -10,6 +10,8 @@ BATCH_MAX = 32
 FAILURES = 5
 """How often a batch may lose its worker before the sweep gives up."""
 QUEUES = ("slurm", "pbs")
+ANSWER_S = 3.0
+"""How long a scheduler has to answer."""
 
 
 def client_of(where: str, workers: int | None) -> Any:
@@ -26,10 +28,31 @@ def client_of(where: str, workers: int | None) -> Any:
         cluster = cluster_of(where)
         cluster.scale(jobs=workers or 1)
         return Client(cluster)
+    _expect_answer(where)
     try:
         return Client(where, timeout="20s")
     except (OSError, ValueError, TypeError) as error:
         raise UserError(f"dask: found `{where}`, expected slurm, pbs or a scheduler that answers: {error}") from None
+
+
+def _expect_answer(where: str) -> None:
+    """Connect to a scheduler's address before Dask does, which asks again for 20 s. Raises `UserError`."""
+    import socket
+    from urllib.parse import urlsplit
+
+    try:
+        parts = urlsplit(where if "://" in where else f"tcp://{where}")
+        host, port = parts.hostname, parts.port
+    except ValueError:
+        host, port = None, None
+    expected = f"dask: found `{where}`, expected slurm, pbs or a scheduler that answers"
+    if host is None or port is None:
+        raise UserError(f"{expected}, as tcp://HOST:PORT")
+    try:
+        socket.create_connection((host, port), timeout=ANSWER_S).close()
+    except OSError as error:
+        why = error.strerror or str(error)
+        raise UserError(f"{expected}: {why}") from None
 
 
 def cluster_of(queue: str) -> Any:

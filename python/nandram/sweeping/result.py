@@ -138,11 +138,18 @@ def read_sweep(folder: str | os.PathLike[str]) -> Sweep:
     try:
         declared: dict[str, Any] = tomllib.loads((path / "sweep.toml").read_text(encoding="utf-8"))
         plan = pl.read_parquet(path / "plan.parquet")
+        measures = (*MEASURES, *declared.get("measures", {}))
+        found = results(path)
+        missing = [pl.lit(None, pl.Float64).alias(name) for name in measures if name not in found.columns]
+        found = found.with_columns(missing).select("key", *measures, "run_s")
+        table = plan.join(found, on="key", how="left", maintain_order="left").drop("key").sort("index")
+        axes, objectives = tuple(declared["space"]["axes"]), declared.get("objectives", {})
+        plain = isinstance(objectives, dict) and all(side in ("most", "least") for side in objectives.values())
+        if not plain or not {*axes, "seed"} <= set(table.columns) or not set(objectives) <= set(measures):
+            raise UserError(f"{path}: is damaged: sweep.toml and plan.parquet do not go together")
     except FileNotFoundError as error:
         raise UserError(f"{path}: holds no sweep: {error.filename} is missing") from None
-    measures = (*MEASURES, *declared.get("measures", {}))
-    found = results(path)
-    missing = [pl.lit(None, pl.Float64).alias(name) for name in measures if name not in found.columns]
-    found = found.with_columns(missing).select("key", *measures, "run_s")
-    table = plan.join(found, on="key", how="left", maintain_order="left").drop("key").sort("index")
-    return Sweep(path, table, tuple(declared["space"]["axes"]), measures, declared.get("objectives", {}))
+    except (OSError, ValueError, TypeError, KeyError, AttributeError, pl.exceptions.PolarsError) as error:
+        why = str(error).splitlines()[0] if str(error) else type(error).__name__
+        raise UserError(f"{path}: is damaged: {why}") from error
+    return Sweep(path, table, axes, measures, objectives)

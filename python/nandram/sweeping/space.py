@@ -135,8 +135,9 @@ def read(table: Table) -> Space:
         raise table.error("axes", "none", "an axis")
     space = Space(kind, found, samples or 0, table.whole("seed", 0, 1))
     sizes = [(each.steps or 2) if isinstance(each, Between) else len(each) for each in found.values()]
-    if (math.prod(sizes) if kind == "grid" else space.samples) > POINTS_MAX:
-        raise table.error("axes", math.prod(sizes), f"at most {POINTS_MAX} configurations")
+    key, count = ("axes", math.prod(sizes)) if kind == "grid" else ("samples", space.samples)
+    if count > POINTS_MAX:
+        raise table.error(key, count, f"at most {POINTS_MAX} configurations")
     return space
 
 
@@ -147,6 +148,8 @@ def _axis(axes: Table, name: str, kind: str) -> Axis:
         right = all(isinstance(each, int | float | str) and not isinstance(each, bool) for each in value)
         if not value or not right or len(set(value)) != len(value):
             raise axes.error(name, value, "a list of different numbers or texts")
+        if large := [each for each in value if isinstance(each, int) and abs(each) >= 1 << 63]:
+            raise axes.error(name, large[0], "whole numbers below 2^63")
         return tuple(value)
     table = axes.table(name)
     table.only("from", "to", "scale", "steps")

@@ -148,7 +148,7 @@ pub struct MemoryOutcome {
 impl MemoryOutcome {
     /// What was measured.
     pub fn measured(&self) -> Measured<'_> {
-        Measured { recorder: &self.recorder, jobs: &self.jobs, end: self.end, warm_up: self.begun, issued: None }
+        Measured::new(&self.recorder, &self.jobs, self.end, self.begun)
     }
 
     /// The summary of the run: the same bytes for the same system, programs and options.

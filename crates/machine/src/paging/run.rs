@@ -34,7 +34,7 @@ pub struct PagingOutcome {
 impl PagingOutcome {
     /// What was measured.
     pub fn measured(&self) -> Measured<'_> {
-        Measured { recorder: &self.recorder, jobs: &self.jobs, end: self.end, warm_up: Time::ZERO, issued: None }
+        Measured::new(&self.recorder, &self.jobs, self.end, Time::ZERO)
     }
 }
 

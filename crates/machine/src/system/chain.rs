@@ -7,7 +7,11 @@ use super::layer::Layer;
 use super::nearest::nearest;
 use super::presets::{preset, presets};
 
+/// Bytes of a file at most: the largest preset has a few thousand.
+const FILE_MAX: u64 = 1 << 20;
+
 /// The files of a system, the one that extends no other first.
+#[derive(Clone)]
 pub(super) struct Chain {
     pub layers: Vec<Layer>,
     /// Name without folder and `.toml`, the title of a file that has none.
@@ -27,7 +31,13 @@ struct Found {
 
 /// The files of a preset or a path.
 pub(super) fn open(name: &str) -> Result<Chain, SystemError> {
-    follow(find(name, Path::new(""))?)
+    let found = find(name, Path::new(""))?;
+    let path = found.name.clone();
+    let chain = follow(found)?;
+    match chain.layers.last() {
+        Some(layer) if !layer.is_empty() => Ok(chain),
+        _ => Err(SystemError::Empty { path }),
+    }
 }
 
 /// The files of a text that stands for a file.
@@ -80,13 +90,23 @@ fn find(name: &str, folder: &Path) -> Result<Found, SystemError> {
         return Err(SystemError::Unknown { name: name.to_owned(), nearest });
     }
     let shown = path.display().to_string();
-    let text = std::fs::read(&path).map_err(|error| SystemError::Unreadable {
-        path: shown.clone(),
-        why: match error.kind() {
+    let unreadable = |why: String| SystemError::Unreadable { path: shown.clone(), why };
+    let told = |error: std::io::Error| {
+        unreadable(match error.kind() {
             std::io::ErrorKind::NotFound => "there is no such file".to_owned(),
             _ => error.to_string(),
-        },
-    })?;
+        })
+    };
+    // A pipe or a device may never end, and a file is read again by whoever checks it first.
+    let about = std::fs::metadata(&path).map_err(told)?;
+    if !about.is_file() {
+        let found = if about.is_dir() { "a folder" } else { "a pipe or a device" };
+        return Err(unreadable(format!("found {found}, expected a file")));
+    }
+    if about.len() > FILE_MAX {
+        return Err(unreadable(format!("found {} bytes, expected at most {FILE_MAX}", about.len())));
+    }
+    let text = std::fs::read(&path).map_err(told)?;
     let text = String::from_utf8(text)
         .map_err(|_| SystemError::Unreadable { path: shown.clone(), why: "it is not UTF-8 text".to_owned() })?;
     Ok(Found {

@@ -50,6 +50,12 @@ pub enum SystemError {
         /// What the operating system says.
         why: String,
     },
+    /// The file sets nothing.
+    #[error("{path}: found no key, expected at least one, such as extends = \"nvme-client-tlc\"")]
+    Empty {
+        /// The file.
+        path: String,
+    },
     /// The text is not TOML.
     #[error("{place}: not TOML: {why}")]
     Syntax {
@@ -100,10 +106,17 @@ impl SystemError {
     }
 }
 
-/// `text` with what would break its line written as in a string of TOML.
+/// Characters of a user's text that a message repeats.
+const SHOWN: usize = 400;
+
+/// `text` with what would break its line written as in a string of TOML, and the end of a long one left out.
 pub(super) fn one_line(text: &str) -> String {
-    let mut line = String::with_capacity(text.len());
-    for c in text.chars() {
+    let mut line = String::with_capacity(text.len().min(SHOWN));
+    for (count, c) in text.chars().enumerate() {
+        if count == SHOWN {
+            line.push_str("...");
+            break;
+        }
         match c.is_control() {
             true => line.extend(c.escape_default()),
             false => line.push(c),

@@ -65,6 +65,11 @@ impl Layer {
         Ok(layer)
     }
 
+    /// Whether it sets nothing and extends nothing.
+    pub fn is_empty(&self) -> bool {
+        self.extends.is_none() && self.values.is_empty() && self.bases.is_empty()
+    }
+
     /// Reads what the command line sets; a later one wins.
     pub fn from_sets(sets: &[(&str, &str)]) -> Result<Layer, SystemError> {
         let mut layer = Layer::default();

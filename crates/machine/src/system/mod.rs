@@ -25,6 +25,7 @@ pub mod onenand;
 mod presets;
 mod print;
 mod resolve;
+mod scale;
 mod schema;
 mod show;
 mod table;
@@ -92,6 +93,8 @@ pub struct Setting {
     pub basis: Option<Basis>,
     /// False if another key makes it meaningless (lanes of a SATA link); it then is the default.
     pub applies: bool,
+    /// A file that this one extends set it: its basis may speak of another product.
+    pub inherited: bool,
     /// The file of the chain that set it, from 1; 0 if none did.
     layer: usize,
     /// A file states the basis.
@@ -127,6 +130,13 @@ impl System {
     }
 
     fn new(chain: chain::Chain, sets: &[(&str, &str)]) -> Result<System, SystemError> {
+        match sets.iter().any(|(key, _)| *key == scale::KEY) {
+            true => scale::scaled(&chain, sets),
+            false => System::plain(chain, sets),
+        }
+    }
+
+    fn plain(chain: chain::Chain, sets: &[(&str, &str)]) -> Result<System, SystemError> {
         let settings = resolve::resolve(chain, layer::Layer::from_sets(sets)?)?;
         let mut values = key::Values(settings.iter());
         let mut system = System {
@@ -168,6 +178,11 @@ impl System {
     /// The whole system as one file: every value with its unit, and in a comment where it comes from.
     pub fn resolved_toml(&self) -> String {
         print::print(self)
+    }
+
+    /// The values that the file itself or a `--set` gives, as a file: without defaults and what it extends.
+    pub fn changed_toml(&self) -> String {
+        print::print_changed(self)
     }
 
     /// A JSON Schema (draft 2020-12) of system files, so that editors complete and check them.

@@ -1,42 +1,62 @@
-//! The whole system as one file again.
+//! The whole system as one file again: values that apply, then their bases, then keys that do not apply.
 
 use std::fmt::Write;
 
 use super::error::Place;
+use super::key::Key;
 use super::show::quote;
 use super::{Setting, System, Value};
 
 /// Where the comments begin, if the values before them leave room.
 const COMMENT: usize = 34;
+/// Where a line of names ends.
+const WIDTH: usize = 120;
 
 pub(super) fn print(system: &System) -> String {
     let mut out = String::new();
+    values(system.settings().iter().filter(|setting| setting.applies), &mut out);
+    sizes(system, &mut out);
+    bases(system.settings().iter(), &mut out);
+    inactive(system, &mut out);
+    out
+}
+
+/// What the file itself and `--set` give.
+pub(super) fn print_changed(system: &System) -> String {
+    let mut out = String::new();
+    let changed = || system.settings().iter().filter(|s| s.applies && s.place.is_some() && !s.inherited);
+    values(changed(), &mut out);
+    sizes(system, &mut out);
+    bases(changed(), &mut out);
+    out
+}
+
+fn values<'a>(settings: impl Iterator<Item = &'a Setting>, out: &mut String) {
     let mut table = "";
-    for setting in system.settings() {
+    for setting in settings {
         let key = setting.key;
         if key.table() != table {
             table = key.table();
             write!(out, "\n[{table}]\n").expect("a string takes all");
         }
-        let line = match (setting.applies, key.when) {
-            (false, Some((other, words))) => {
-                format!("# {}: only where {other} is {}", key.last(), alternatives(words))
-            }
-            _ => {
-                let value = format!("{} = {}", key.last(), setting.value);
-                match comment(setting) {
-                    comment if comment.is_empty() => value,
-                    comment => format!("{value:COMMENT$} # {comment}"),
-                }
-            }
+        let value = format!("{} = {}", key.last(), setting.value);
+        let line = match comment(setting) {
+            comment if comment.is_empty() => value,
+            comment => format!("{value:COMMENT$} # {comment}"),
         };
         out.push_str(&line);
         out.push('\n');
     }
+}
+
+fn sizes(system: &System, out: &mut String) {
+    if system.user_bytes == 0 {
+        return;
+    }
     let size = |bytes| Value::Size(bytes).plain();
-    let _ = write!(out, "\n# raw {}, user {}\n", size(system.raw_bytes), size(system.user_bytes));
-    bases(system, &mut out);
-    out
+    let spare = 100.0 * (system.raw_bytes as f64 / system.user_bytes as f64 - 1.0);
+    let (raw, user) = (size(system.raw_bytes), size(system.user_bytes));
+    let _ = write!(out, "\n# raw {raw}, user {user}, over-provisioning {spare:.1} % of user\n");
 }
 
 /// `"a", "b" or "c"`.
@@ -58,6 +78,9 @@ fn comment(setting: &Setting) -> String {
         _ if setting.key.name == "title" => String::new(),
         (None, Some(basis)) => format!("default, {}: {}", basis.kind(), basis.text()),
         (None, None) => unreachable!("a default has a basis"),
+        (Some(Place::File { name, line, .. }), _) if setting.inherited => {
+            format!("{name}:{line}, inherited, {}", basis())
+        }
         (Some(Place::File { name, line, .. }), _) => format!("{name}:{line}, {}", basis()),
         (Some(Place::Set { .. }), None) => "--set".to_owned(),
         (Some(Place::Set { .. }), Some(_)) => format!("--set, {}", basis()),
@@ -65,13 +88,47 @@ fn comment(setting: &Setting) -> String {
 }
 
 /// The bases that the files state, so that the printed file says all that they say.
-fn bases(system: &System, out: &mut String) {
+fn bases<'a>(settings: impl Iterator<Item = &'a Setting>, out: &mut String) {
     out.push_str("\n[basis]\n");
-    for setting in system.settings().iter().filter(|setting| setting.stated) {
+    for setting in settings.filter(|setting| setting.stated) {
         if let Some(basis) = &setting.basis {
             let line = format!("\"{}\" = {{ {} = {} }}", setting.key.name, basis.kind(), quote(basis.text()));
             out.push_str(&line);
+            if let (true, Some(Place::File { name, .. })) = (setting.inherited, &setting.place) {
+                let _ = write!(out, " # inherited from {name}");
+            }
             out.push('\n');
         }
+    }
+}
+
+/// Keys that do not apply, by what would make them apply.
+fn inactive(system: &System, out: &mut String) {
+    let mut groups: Vec<(String, Vec<&Key>)> = Vec::new();
+    for setting in system.settings().iter().filter(|setting| !setting.applies) {
+        let Some((other, words)) = setting.key.when else { continue };
+        let condition = format!("only where {other} is {}", alternatives(words));
+        match groups.iter_mut().find(|(known, _)| *known == condition) {
+            Some((_, keys)) => keys.push(setting.key),
+            None => groups.push((condition, vec![setting.key])),
+        }
+    }
+    if groups.is_empty() {
+        return;
+    }
+    out.push_str("\n# Keys that do not apply\n");
+    for (condition, keys) in groups {
+        let _ = writeln!(out, "# {condition}:");
+        let mut line = "#  ".to_owned();
+        for key in keys {
+            if line.len() + key.name.len() > WIDTH {
+                out.push_str(&line);
+                out.push('\n');
+                line = "#  ".to_owned();
+            }
+            let _ = write!(line, " {}", key.name);
+        }
+        out.push_str(&line);
+        out.push('\n');
     }
 }

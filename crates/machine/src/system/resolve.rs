@@ -36,7 +36,7 @@ pub(super) fn resolve(chain: Chain, sets: Layer) -> Result<Vec<Setting>, SystemE
     // A title belongs to the file that has it, not to those that extend it.
     given[TITLE] = given[TITLE].take().filter(|title| title.layer + 1 >= files);
     either(&mut given)?;
-    let resolver = Resolver { layers: &layers, given: &given, stem: &chain.stem };
+    let resolver = Resolver { layers: &layers, files, given: &given, stem: &chain.stem };
     (0..keys().len()).map(|row| resolver.setting(row)).collect()
 }
 
@@ -74,6 +74,8 @@ fn either(given: &mut [Option<Given>]) -> Result<(), SystemError> {
 
 struct Resolver<'a> {
     layers: &'a [Layer],
+    /// How many of the layers are files.
+    files: usize,
     given: &'a [Option<Given>],
     stem: &'a str,
 }
@@ -117,6 +119,7 @@ impl Resolver<'_> {
             basis,
             applies,
             layer: given.map_or(0, |given| given.layer + 1),
+            inherited: given.is_some_and(|given| given.layer + 1 < self.files),
             stated: stated.is_some(),
         })
     }

@@ -16,20 +16,20 @@ const LEAST_WRITTEN: f64 = 0.005;
 
 /// Units that the host had programmed, and all units programmed, again and again.
 #[derive(Clone, Debug)]
-pub struct Steadiness {
+pub struct Course {
     samples: Vec<(u64, u64)>,
     /// One call in so many is kept.
     every: u64,
     calls: u64,
 }
 
-impl Default for Steadiness {
-    fn default() -> Steadiness {
-        Steadiness { samples: vec![(0, 0)], every: 1, calls: 0 }
+impl Default for Course {
+    fn default() -> Course {
+        Course { samples: vec![(0, 0)], every: 1, calls: 0 }
     }
 }
 
-impl Steadiness {
+impl Course {
     /// Takes a sample, at about equal distances in requests.
     pub fn sample(&mut self, stats: &Stats) {
         self.calls += 1;

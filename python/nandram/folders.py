@@ -1,0 +1,18 @@
+"""Folders that are written to; loads nothing heavy, so that any thread may ask."""
+
+from pathlib import Path
+
+from nandram.errors import UserError
+
+
+def check(folder: Path) -> None:
+    """Make the folder, so that a mistake is told before a long run. Raises `UserError`."""
+    if folder.exists() and not folder.is_dir():
+        raise UserError(f"{folder}: found a file, expected a folder to write to")
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        probe = folder / ".nandram"
+        probe.touch()
+        probe.unlink()
+    except OSError as error:
+        raise UserError(f"{folder}: cannot be written: {error.strerror}") from error

@@ -1,0 +1,72 @@
+"""The part of a report that is a comparison's: what differs in configuration and run, and in figures."""
+
+from typing import TYPE_CHECKING, Any
+
+import altair as alt
+
+from nandram.report import charts
+from nandram.report.charts import Axis
+from nandram.report.page import Figure, Heading, Section, Table
+
+if TYPE_CHECKING:
+    from nandram.comparing import Comparison, Difference
+
+LEAST = 5.0
+"""Percent to either side of no change that the chart shows at least: less would look like much."""
+SERIES = ("changed", "no difference beyond noise", "one run each")
+
+
+def section(found: "Comparison", anchor: str) -> Section:
+    """Return what differs between two systems or runs."""
+    page = Section(f"{found.a} and {found.b}", anchor)
+    page.parts.append(f"A: {found.a}")
+    page.parts.append(f"B: {found.b}")
+    for title, settings in (("Systems", found.settings), ("Runs", found.runs)):
+        page.parts.append(Heading(title))
+        if settings:
+            rows = [(each.key, each.a or "", each.b or "") for each in settings]
+            page.parts.append(Table(("key", "A", "B"), rows, wide=("A", "B")))
+        else:
+            page.parts.append("No difference.")
+    if found.differences:
+        page.parts.append(Heading("Figures"))
+        columns = ("figure", "A", "B", "change", "95 % interval", "difference")
+        page.parts.append(Table(columns, [_row(each) for each in found.differences]))
+        page.parts.append(_chart(found))
+    return page
+
+
+def verdict(each: "Difference") -> str:
+    """Return whether a figure differs, as far as its interval tells."""
+    if each.low is None or each.high is None:
+        return SERIES[2]
+    return SERIES[0] if each.certain else SERIES[1]
+
+
+def _row(each: "Difference") -> tuple[Any, ...]:
+    interval = "" if each.low is None or each.high is None else f"{100 * each.low:+.2f} to {100 * each.high:+.2f} %"
+    return each.name, each.a, each.b, f"{100 * each.change:+.2f} %", interval, verdict(each)
+
+
+def _chart(found: "Comparison") -> Figure:
+    rows: list[dict[str, Any]] = []
+    table: list[tuple[Any, ...]] = []
+    for each in found.differences:
+        if each.change != each.change:
+            continue
+        low, high = (each.change if end is None else end for end in (each.low, each.high))
+        part = {"name": each.name, "series": verdict(each)}
+        rows.append(part | {"x": 100 * each.change, "low": 100 * low, "high": 100 * high})
+        table.append((each.name, 100 * each.change, 100 * low, 100 * high))
+    most = max((abs(row[end]) for row in rows for end in ("low", "high")), default=0.0)
+    most = max(LEAST, 1.05 * most)
+    series = [name for name in SERIES if any(row["series"] == name for row in rows)]
+    x = Axis("change from A to B (%)", lowest=-most, highest=most)
+    chart = charts.dots(rows, series, x, "figure")
+    base = alt.Chart(alt.InlineData(values=rows)).encode(y=alt.Y("name:N", title="figure", sort=None))
+    rule = base.mark_rule(strokeWidth=3, opacity=0.4, color="currentColor").encode(x=x.of("low", alt.X), x2="high:Q")
+    chart = alt.layer(rule, *chart.layer).add_params(charts.hidden())
+    seeds = len(found.seeds)
+    source = f"means over {seeds} seeds, paired; bars are 95 % intervals" if seeds > 1 else "one seed each: no interval"
+    columns, height = ("figure", x.title, "low (%)", "high (%)"), 60 + 22 * len(rows)
+    return Figure("Change by figure", chart, source, columns, table, tuple(series), wide=True, height=height)

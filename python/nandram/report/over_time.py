@@ -1,0 +1,168 @@
+"""Charts of a run over time, and over queue depth where its jobs vary that."""
+
+from typing import TYPE_CHECKING, Any
+
+import polars as pl
+
+from nandram import units
+from nandram.report import charts
+from nandram.report.charts import Axis
+from nandram.report.page import Figure
+
+if TYPE_CHECKING:
+    from nandram.result import Result
+
+TIME = Axis("simulated time (s)", zero=True)
+_STATES = (
+    ("Queues over time", {"queue": "between driver and translation layer", "die_queue": "at the dies"}, "operations"),
+    (
+        "Collections and erases under way",
+        {"collecting": "parallel units that collect", "dies_erasing": "dies that erase"},
+        "how many",
+    ),
+)
+
+
+def figures(result: "Result", source: str) -> list[Figure]:
+    """Return the charts for which the run has data."""
+    cut = result.warm_up_s
+    note = f"; the first {units.duration(cut * 1e9)} are warm-up, and not in the statistics" if cut else ""
+    found = [*_traffic(result, source + note), *_drive(result, source + note)]
+    depth = over_depth(result, source)
+    return [*found, *depth]
+
+
+def _lines(frame: pl.DataFrame, value: str, name: str) -> tuple[list[dict[str, Any]], list[tuple[Any, ...]]]:
+    """Return the steps of a column as rows of a chart and of its table, the last one to its end."""
+    steps = frame.sort("time_s").drop_nulls(value).to_dicts()
+    points = [(row["time_s"], row[value]) for row in steps]
+    if steps:
+        points.append((steps[-1]["time_s"] + steps[-1]["span_s"], points[-1][1]))
+    return [{"series": name, "x": x, "y": y} for x, y in points], [(name, x, y) for x, y in points]
+
+
+def _traffic(result: "Result", source: str) -> list[Figure]:
+    """IOPS and response times, by direction, over all jobs."""
+    windows = result.throughput().filter((pl.col("direction") != "sync") & (pl.col("requests") > 0))
+    if windows.is_empty():
+        return []
+    weight = pl.col("requests") / pl.col("requests").sum()
+    by_direction = windows.group_by("direction", "time_s", "span_s", maintain_order=True).agg(
+        pl.col("iops").sum(),
+        # Of several jobs: the mean of their percentiles by requests, and the longest.
+        (pl.col("latency_p50_ns") * weight).sum().alias("median") / 1000,
+        (pl.col("latency_p99_ns") * weight).sum().alias("99 %") / 1000,
+        pl.col("latency_max_ns").max().alias("longest") / 1000,
+    )
+    several = windows["job"].n_unique() > 1
+    rows: dict[str, list[dict[str, Any]]] = {"iops": [], "latency": []}
+    table: dict[str, list[tuple[Any, ...]]] = {"iops": [], "latency": []}
+    series: list[str] = []
+    directions = by_direction["direction"].unique(maintain_order=True).to_list()
+    for direction in directions:
+        each = by_direction.filter(pl.col("direction") == direction)
+        more, listed = _lines(each, "iops", direction)
+        rows["iops"] += more
+        table["iops"] += listed
+        for column in ("median", "99 %", "longest"):
+            name = f"{direction}: {column}"
+            series.append(name)
+            more, listed = _lines(each, column, name)
+            rows["latency"] += more
+            table["latency"] += listed
+    latency_source = f"{source}; percentiles are the jobs' mean, by requests" if several else source
+    return [
+        Figure(
+            "Requests over time",
+            charts.lines(rows["iops"], directions, TIME, Axis("requests/s", zero=True), steps=True),
+            source,
+            ("series", TIME.title, "requests/s"),
+            table["iops"],
+            tuple(directions),
+        ),
+        Figure(
+            "Response times over time",
+            charts.lines(rows["latency"], series, TIME, Axis("response time (us)", "log"), steps=True),
+            latency_source,
+            ("series", TIME.title, "response time (us)"),
+            table["latency"],
+            tuple(series),
+        ),
+    ]
+
+
+def _drive(result: "Result", source: str) -> list[Figure]:
+    """Write amplification, free blocks, queues, collection and the write cache, where anything was written."""
+    drive = result.drive()
+    if drive.is_empty():
+        return []
+    found = []
+    if drive["programmed_host"].sum() > 0:
+        y = Axis("units programmed per unit of the host", zero=True)
+        found.append(_one(drive, "write_amplification", "Write amplification over time", y, source))
+        found.append(_one(drive, "free_blocks", "Free blocks over time", Axis("blocks", zero=True), source))
+    for title, columns, y_title in _STATES:
+        used = {column: name for column, name in columns.items() if drive[column].sum() > 0}
+        if used:
+            found.append(_several(drive, used, title, Axis(y_title, zero=True), source))
+    if drive["write_cache_used"].sum() > 0:
+        y = Axis("part of the write cache in use", highest=1, percent=True)
+        found.append(_one(drive, "write_cache_fill", "Fill of the write cache over time", y, source))
+    return found
+
+
+def _one(drive: pl.DataFrame, column: str, title: str, y: Axis, source: str) -> Figure:
+    rows, table = _lines(drive, column, column)
+    chart = charts.lines(rows, [column], TIME, y, steps=True)
+    return Figure(title, chart, source, (TIME.title, y.title), [row[1:] for row in table])
+
+
+def _several(drive: pl.DataFrame, columns: dict[str, str], title: str, y: Axis, source: str) -> Figure:
+    rows: list[dict[str, Any]] = []
+    table: list[tuple[Any, ...]] = []
+    for column, name in columns.items():
+        more, listed = _lines(drive, column, name)
+        rows += more
+        table += listed
+    series = list(columns.values())
+    source += "; sampled at the end of each interval"
+    chart = charts.lines(rows, series, TIME, y, steps=True)
+    return Figure(title, chart, source, ("series", TIME.title, y.title), table, tuple(series))
+
+
+def over_depth(result: "Result", source: str) -> list[Figure]:
+    """IOPS and the 99th percentile over queue depth; none unless jobs of at least two depths ran."""
+    jobs = result.summary["jobs"]
+    depths = [_depth(job["job options"]) for job in jobs]
+    if len({depth for depth in depths if depth}) < 2:
+        return []
+    points: dict[tuple[str, int], list[tuple[float, float]]] = {}
+    for job, depth in zip(jobs, depths, strict=True):
+        for direction in ("read", "write"):
+            found = job[direction]
+            p99 = found["lat_ns"].get("percentile", {}).get("99.000000")
+            if found["total_ios"] and depth and p99 is not None:
+                points.setdefault((direction, depth), []).append((found["iops"], p99 / 1000))
+    series = list(dict.fromkeys(direction for direction, _ in points))
+    figures = []
+    for index, title, y in (
+        (0, "Requests per second over queue depth", Axis("requests/s", zero=True)),
+        (1, "99th percentile over queue depth", Axis("answered within (us)", "log")),
+    ):
+        # Jobs of the same depth: their mean.
+        table = [
+            (direction, depth, sum(each[index] for each in found) / len(found))
+            for (direction, depth), found in sorted(points.items())
+        ]
+        rows = [{"series": direction, "x": depth, "y": value} for direction, depth, value in table]
+        x = Axis("requests outstanding per job", "log")
+        columns = ("direction", x.title, y.title)
+        figures.append(Figure(title, charts.lines(rows, series, x, y), source, columns, table, tuple(series)))
+    return figures
+
+
+def _depth(options: dict[str, Any]) -> int | None:
+    try:
+        return int(options.get("iodepth", 1))
+    except ValueError:
+        return None

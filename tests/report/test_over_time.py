@@ -1,0 +1,82 @@
+"""Charts over time and over queue depth; comparisons and probes in the same style."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import nandram
+from conftest import TINY
+from nandram.report import charts, comparison_page, over_time, run_page
+from nandram.report.charts import Axis
+from report.pages import Page
+
+
+def domains(spec: Any) -> list[Any]:
+    """Return every domain that a chart's scales are given."""
+    if isinstance(spec, dict):
+        own = [spec["scale"]["domain"]] if isinstance(spec.get("scale"), dict) and "domain" in spec["scale"] else []
+        return [*own, *(each for value in spec.values() for each in domains(value))]
+    return [each for value in spec for each in domains(value)] if isinstance(spec, list) else []
+
+
+def test_a_run_is_drawn_over_time(result: nandram.Result) -> None:
+    figures = {each["title"]: each for each in Page(run_page(result)).figures}
+    for title in (
+        "Requests over time",
+        "Response times over time",
+        "Write amplification over time",
+        "Free blocks over time",
+        "Queues over time",
+    ):
+        assert title in figures
+    for title in ("Utilisation of the channels", "Utilisation of the dies", "Utilisation of host, link and controller"):
+        assert [0, 1] in domains(figures[title]["spec"]), title
+
+
+def test_series_of_the_drive_add_up(result: nandram.Result) -> None:
+    drive, ftl = result.drive(), result.inside["whole_run"]["ftl"]
+    assert drive["host_units"].sum() == ftl["host_units"]
+    assert drive["erases"].sum() == ftl["erases"]
+    assert drive["energy_j"].sum() == pytest.approx(result.inside["whole_run"]["energy_j"]["total"])
+    samples = result.throughput()
+    assert samples["requests"].sum() == result.inside["requests"]
+    assert (samples["iops"] * samples["span_s"]).sum() == pytest.approx(result.inside["requests"])
+    busy = samples.filter(samples["requests"] > 0)
+    assert (busy["latency_p50_ns"] <= busy["latency_p99_ns"]).all()
+    assert (busy["latency_p99_ns"] <= busy["latency_max_ns"] + 1).all()
+
+
+def test_jobs_of_several_depths_are_drawn_over_depth(tmp_path: Path) -> None:
+    path = tmp_path / "depths.fio"
+    jobs = "".join(f"[qd{depth}]\nstonewall\niodepth={depth}\n" for depth in (1, 2, 8))
+    path.write_text(f"[global]\nrw=randread\nbs=4k\nnumber_ios=300\n{jobs}")
+    found = over_time.over_depth(nandram.run(TINY, path, precondition="fill"), "")
+    assert [each.title for each in found] == [
+        "Requests per second over queue depth",
+        "99th percentile over queue depth",
+    ]
+    assert [row[:2] for row in found[0].rows] == [("read", 1), ("read", 2), ("read", 8)]
+    path.write_text("[one]\nrw=randread\nbs=4k\nnumber_ios=300\niodepth=4\n")
+    assert over_time.over_depth(nandram.run(TINY, path), "") == []
+    assert found[0].rows[0][2] < found[0].rows[2][2]  # type: ignore[operator]
+
+
+def test_small_differences_are_not_magnified() -> None:
+    def zero(values: list[float]) -> bool:
+        return charts.unmagnified(Axis("y"), values).zero
+
+    assert zero([100.0, 101.0])
+    assert not zero([10.0, 101.0])
+    assert not zero([-100.0, -101.0])
+    assert charts.unmagnified(Axis("y", "log"), [1.0, 1.01]).scale == "log"
+
+
+def test_a_comparison_says_where_a_difference_is_none(tmp_path: Path) -> None:
+    job = tmp_path / "job.fio"
+    job.write_text("[reads]\nrw=randread\nbs=4k\nnumber_ios=300\n")
+    comparison_page(nandram.compare(TINY, TINY, job, seeds=2), tmp_path / "c.html")
+    text = (tmp_path / "c.html").read_text()
+    assert "no difference beyond noise" in text
+    [figure] = Page(text).figures
+    assert [-5, 5] in domains(figure["spec"])

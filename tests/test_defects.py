@@ -1,0 +1,193 @@
+"""What users ran into once: each mistake is one line, at once, and nothing is accepted in silence."""
+
+import os
+import shutil
+import socket
+import time
+from pathlib import Path
+
+import pytest
+
+import nandram
+from conftest import TINY
+from nandram.cli import main
+
+JOB = "[job]\nrw=randread\nbs=4k\nnumber_ios=100\nnorandommap\n"
+
+
+@pytest.fixture
+def job(tmp_path: Path) -> Path:
+    path = tmp_path / "job.fio"
+    path.write_text(JOB)
+    return path
+
+
+def told(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
+    """Return the one line of a mistake."""
+    begun = time.monotonic()
+    with pytest.raises(SystemExit) as exit_:
+        main(list(arguments))
+    found = capsys.readouterr()
+    assert (exit_.value.code, found.out, found.err.count("\n")) == (2, "", 1), found
+    assert time.monotonic() - begun < 20
+    return found.err
+
+
+def test_a_run_that_programs_nothing_has_a_summary(tmp_path: Path) -> None:
+    path = tmp_path / "one.fio"
+    path.write_text("[job]\nrw=randwrite\nbs=4k\nnumber_ios=1\n")
+    result = nandram.run("nvme-client-tlc", path)
+    assert "write amplification: none yet, all that was written is still in the write cache" in result.notes
+    assert result.rows()[0][:3] == ["job", "write", "1"]
+
+
+def test_a_run_that_is_too_short_to_be_steady_says_so(job: Path) -> None:
+    assert "too short to be steady: nothing is cut off; run at least 21.0 ms" in nandram.run(TINY, job).notes
+
+
+def test_a_warm_up_longer_than_the_run_is_a_mistake(job: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert "warm_up: found 5s, expected less than the run's " in told(capsys, "run", TINY, str(job), "--warm-up", "5s")
+
+
+def test_a_damaged_result_is_one_line(
+    result: nandram.Result, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    whole = result.save(tmp_path / "whole")
+    for name in (
+        "summary.json",
+        "manifest.json",
+        "samples.parquet",
+        "drive.parquet",
+        "latency.parquet",
+        "dies.parquet",
+    ):
+        for damage in ("cut", "flipped", "removed"):
+            folder = tmp_path / "damaged"
+            shutil.rmtree(folder, ignore_errors=True)
+            shutil.copytree(whole, folder)
+            path = folder / name
+            content = bytearray(path.read_bytes())
+            content[len(content) // 2] ^= 1
+            path.write_bytes(bytes(content) if damage == "flipped" else bytes(content[: len(content) // 2]))
+            if damage == "removed":
+                path.unlink()
+            with pytest.raises(nandram.UserError) as mistake:
+                nandram.read(folder)
+            assert "\n" not in str(mistake.value)
+            assert str(folder) in str(mistake.value)
+    (whole / "samples.parquet").write_bytes(b"PAR1")
+    assert "is damaged" in told(capsys, "compare", str(whole), str(whole))
+    assert "is damaged" in told(capsys, "report", str(whole), "-o", str(tmp_path / "r.html"))
+    (whole / "SHA256SUMS").write_text("?")
+    assert "is damaged" in told(capsys, "compare", str(whole), str(whole))
+
+
+def test_a_damaged_sweep_is_one_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    folder = tmp_path / "sweep"
+    folder.mkdir()
+    (folder / "sweep.toml").write_text("[space\n")
+    (folder / "plan.parquet").write_bytes(b"PAR1")
+    assert f"{folder}: is damaged: " in told(capsys, "report", str(folder), "-o", str(tmp_path / "r.html"))
+
+
+def test_pipes_are_refused_and_not_waited_for(job: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    pipe = str(tmp_path / "pipe.toml")
+    os.mkfifo(pipe)
+    assert f"{pipe}: found a pipe or a device, expected a file" in told(capsys, "run", TINY, pipe)
+    assert f"{pipe}: cannot be read: found a pipe or a device" in told(capsys, "run", pipe, str(job))
+    assert "/dev/zero: cannot be read: found a pipe or a device" in told(capsys, "check", "/dev/zero")
+
+
+def test_a_scheduler_that_is_not_there_is_told_at_once(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    pytest.importorskip("distributed")
+    file = tmp_path / "sweep.toml"
+    file.write_text(
+        f'system = "{TINY}"\njob = "[j]\\nrw=read\\nnumber_ios=10\\niodepth={{depth}}\\n"\n'
+        '[space]\nkind = "grid"\n[space.axes]\ndepth = [1, 2]\n'
+    )
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        port = server.getsockname()[1]
+    begun = time.monotonic()
+    line = told(capsys, "sweep", str(file), "-o", str(tmp_path / "out"), "--dask", f"tcp://127.0.0.1:{port}")
+    assert f"dask: found `tcp://127.0.0.1:{port}`, expected slurm, pbs or a scheduler that answers: " in line
+    assert time.monotonic() - begun < 15
+
+
+def test_too_many_samples_are_told_as_that(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file = tmp_path / "sweep.toml"
+    file.write_text(
+        f'system = "{TINY}"\njob = "[j]\\nrw=read\\nnumber_ios=10\\niodepth={{depth}}\\n"\n'
+        '[space]\nkind = "random"\nsamples = 1000000000000\n[space.axes]\ndepth = [1, 2]\n'
+    )
+    assert "samples: found `1000000000000`, expected at most" in told(capsys, "sweep", str(file))
+
+
+def test_axes_of_numbers_that_no_table_holds_are_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file = tmp_path / "sweep.toml"
+    file.write_text(
+        f'system = "{TINY}"\njob = "[j]\\nrw=read\\nnumber_ios=10\\niodepth={{depth}}\\n"\n'
+        '[space]\nkind = "grid"\n[space.axes]\ndepth = [1, 9223372036854775808]\n'
+    )
+    assert "depth: found `9223372036854775808`, expected whole numbers below 2^63" in told(capsys, "sweep", str(file))
+
+
+def test_a_cache_that_cannot_be_written_is_told(job: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "file").write_text("")
+    inside = tmp_path / "file" / "drives"
+    with pytest.raises(nandram.UserError, match=r"^cache: .*cannot be written"):
+        nandram.run(TINY, job, precondition="fill", cache=inside)
+    # Where the user chose none, the run goes on, and says so.
+    monkeypatch.setenv("NANDRAM_CACHE", str(inside))
+    notes = nandram.run(TINY, job, precondition="fill").notes
+    assert any(line.startswith("the prepared drive is not kept: ") for line in notes)
+
+
+def test_comparing_names_job_preparation_and_warm_up(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for name, depth, how in (("a", 1, {}), ("b", 4, {"precondition": "fill", "warm_up": "1ms"})):
+        path = tmp_path / f"{name}.fio"
+        path.write_text(f"[reads]\nrw=randread\nbs=4k\niodepth={depth}\nnumber_ios=2000\n")
+        nandram.run(TINY, path, output=tmp_path / name, **how)  # type: ignore[arg-type]
+    found = {each.key: (each.a, each.b) for each in nandram.compare(tmp_path / "a", tmp_path / "b").runs}
+    assert found["job reads: iodepth"] == ("1", "4")
+    assert found["precondition"] == ("none", "fill")
+    assert found["warm_up"] == ("detect", "1.00 ms")
+    assert found["warm-up cut off"][1] == "1.00 ms"
+    assert "seed" not in found
+    with pytest.raises(SystemExit):
+        main(["compare", str(tmp_path / "a"), str(tmp_path / "b")])
+    out = capsys.readouterr().out
+    assert "the configurations are the same" not in out
+    assert "job reads: iodepth" in out
+
+
+def test_check_shows_what_applies_first(tmp_path: Path) -> None:
+    text = nandram.load("nvme-client-tlc").toml
+    values, inactive = text.split("\n# Keys that do not apply\n")
+    assert ": only where" not in values
+    assert "only where link.type is" in inactive
+    assert "over-provisioning 10.1 % of user" in values
+    file = tmp_path / "mine.toml"
+    file.write_text('extends = "nvme-client-tlc"\n[flash]\nread = "80us"\n')
+    mine = nandram.load(file)
+    assert mine.changed_toml.count(" = ") <= 4
+    assert 'read = "80us"' in mine.changed_toml
+    assert "inherited" in next(line for line in mine.toml.splitlines() if line.startswith("blocks = "))
+    assert "inherited from nvme-client-tlc.toml" in mine.toml
+
+
+def test_timelines_are_bounded_and_say_what_they_left_out(tmp_path: Path) -> None:
+    path = tmp_path / "long.fio"
+    path.write_text("[job]\nrw=randrw\nbs=16k\niodepth=8\ntime_based\nruntime=8\nnorandommap\n")
+    result = nandram.run(TINY, path, precondition="fill", timeline=True, cache=None)
+    assert result.timeline_json is not None
+    assert len(result.timeline_json) < 80e6
+    assert any("beyond its limit are left out" in line for line in result.notes)
+
+
+def test_a_smaller_copy_is_one_flag(job: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as exit_:
+        main(["run", "nvme-client-tlc", str(job), "--scale", "1/64"])
+    assert (exit_.value.code or 0) == 0
+    assert "read" in capsys.readouterr().out
+    assert nandram.load("nvme-client-tlc", scale="1/64").values["flash"]["channels"] == 8
+    assert "expected 1/N" in told(capsys, "run", "nvme-client-tlc", str(job), "--scale", "64")
