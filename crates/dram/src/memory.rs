@@ -142,7 +142,8 @@ impl Memory {
     pub fn interleaved(config: &Config, channels: u32, granularity: u64) -> Result<Memory, ConfigError> {
         let configs = vec![config.clone(); channels as usize];
         let bytes = config.bytes() * u64::from(channels);
-        let region = Region { base: 0, bytes, channels: (0..channels).collect(), granularity, local: 0 };
+        let region =
+            Region { base: 0, bytes, channels: (0..channels).collect(), granularity, local: 0, hashed: config.hash };
         Memory::new(&configs, vec![region])
     }
 
