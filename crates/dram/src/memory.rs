@@ -333,12 +333,12 @@ impl Memory {
 
     /// The energy of all DRAM until `now`.
     pub fn energy(&mut self, now: Time) -> Energy {
-        let mut sum = Energy::ZERO;
-        for channel in &mut self.channels {
-            for rank in channel.energy(now) {
-                sum += rank.total();
-            }
-        }
-        sum
+        self.energy_by_use(now).total()
+    }
+
+    /// The energy of all DRAM until `now`, by what it was spent on.
+    pub fn energy_by_use(&mut self, now: Time) -> EnergyByUse {
+        let ranks = self.channels.iter_mut().flat_map(|channel| channel.energy(now));
+        ranks.fold(EnergyByUse::default(), |sum, rank| sum.plus(&rank))
     }
 }
