@@ -29,6 +29,7 @@ fn the_presets_are_listed_with_their_titles() {
     hmb-f                 Eight-channel NVMe MLC drive with DRAM, 512 GB (SSD-F of the hmb paper)
     onenand-xip           OneNAND with two buffers that code is paged from or executed in (Joo et al., 2006)
     dram-only             All-DRAM: 8 MB LLC, 1 TB of DDR3 on four channels
+    dram-ddr5             All-DRAM of today: 512 GB of DDR5-4800 on eight modules
     dram-ssd              DRAM + SSD: 32 GB of DDR3, 1 TB MLC drive on PCIe 3.0 x16, Linux-like kernel
     nvmm                  NVMM: 1 TB of MLC flash as main memory behind a 32 GB DRAM cache, journaled (Jacob et al.)
     nvmm-slc              NVMM of SLC flash: 25 us to read
@@ -39,6 +40,7 @@ fn the_presets_are_listed_with_their_titles() {
     nvmm-pcm-optimistic   NVMM of phase-change memory, optimistic: 50 ns to read
     cxl-ssd               CXL-SSD: 1 TB of TLC on CXL.mem behind a 16 GB DRAM cache
     hbf                   High-Bandwidth Flash: 512 GB of fast SLC on an HBM-like link behind 16 GB of DRAM
+    hbf-accelerator       High-Bandwidth Flash beside an accelerator: 64 contexts with 256 reads each under way
     ");
 }
 
@@ -134,17 +136,19 @@ fn content_hashes_are_pinned() {
     hmb-e                 c8f52993352bb95a8dc8918fad7f3405348e26f1c4ab93f4e70a8d0aa1b4ff68
     hmb-f                 c29da7f2e9d772637cbc41d97ee5d5413ea5f01b2ad821b4a6360003da9c4f2e
     onenand-xip           1065a90ae0a3765b7f63af656321d462b3fdd2b523e67adbd847fd2be69e7121
-    dram-only             c20c84e0b4e332691991d24d21f02401267edfc9984d39b48baba3f4cf1b25a0
-    dram-ssd              2f451bc2e21ee69d6ba27a71425dfe8d0265a00bfe52e1664aa0bccc646e0def
-    nvmm                  a5eab850637d3e88346c6d73ead7e5ae265ee34c5d50ac727ecec5b12b8ae780
-    nvmm-slc              672dd8503ddd08fd239203764d7c8ed073cb8549a1a23c3795559515d6dd6fd7
-    nvmm-slc2             d66354fc83d75c74bc1b4edba1842257ebef7ddf0d3c314bf95119c8f973325a
-    nvmm-slc4             2b1bfa5ea4f76641d436007f19a6f4bcc2f7baf921d2c512f9a775a8816db912
-    nvmm-slc8             52f80d92712a38e45fc7bf8d2f53ae5840befc771b72ce0d2088ce9b23e02e2a
-    nvmm-pcm              6053fb506b58d12b2ea6200f103225d952139ebeab9aa9f493929dece855bc8a
-    nvmm-pcm-optimistic   db19e869b6daf5edfb6fbe446af48695e5845789462e6d66956bf72034b8e7db
-    cxl-ssd               34165c6587a65f55c67eed07ad7b2dfd57b5920f5f9a14e68b131dc26cc9fbfa
-    hbf                   27beb64a572b05e08d0b7eb9467a3ea152b0314c55f516cf0c6a85c903b2df3f
+    dram-only             9858ca26e483cce46b79cadadea5bfbb7a36b6a1d4f20324ed5a6464fd1afa90
+    dram-ddr5             654ca4f4d3e2e272791b496aa9a8bff4db01eb39d3f2f9f80a6375d28453ed40
+    dram-ssd              ecdc9a01e13bf9c5114f32d8b478309cad4a63689e10305bd4a7deda30fb40b3
+    nvmm                  e3005d0f23249969a13f1d61babd0221e1684728b79f00cc4be7afe8194d0891
+    nvmm-slc              d704bc371b8994568f7d79a7876b2b7f37744e670dd5a9b05c1f2e9a75586757
+    nvmm-slc2             3509b83ec772b14fdfafc2f42a7a6a7baa266b9d48fd9275b613d85b94189a0f
+    nvmm-slc4             ff27cd5a0a81b2eb239f1422ca12f0996a1cae1bb30c40936496bf9e92e83619
+    nvmm-slc8             4ec20883b59ca4fae69a7ce5b7c362c86571e672cd83e440021f47113f226b21
+    nvmm-pcm              354ad16eab0e0ae833aa947d52b69fa3a3b3b4297ec4b5753e34774d4e6a7ddc
+    nvmm-pcm-optimistic   927b03c4213deff89f85977d82fbefa4c026363780b0d5cdff5b46f3e74c0f6d
+    cxl-ssd               1dd2bbc97825be24ecb213379d6baba436fc2cac044901b2dd23eea23c5c5c3c
+    hbf                   639debe1c3d4d87bd288223d442c464151122ba5c713d899dfe461141b63f779
+    hbf-accelerator       a03e0d2bc5eeb31f7be5f09671fcc17dcd12b11ff0a316a9ced9961e78e44a0c
     ");
 }
 
