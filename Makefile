@@ -13,7 +13,7 @@ export PIP_QUIET := 1
 export PIP_ROOT_USER_ACTION := ignore
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: demo test test-rust test-python test-system hunt loom probe-accuracy bench bench-mapped bench-memory programs traces docs notebooks wheel lint build
+.PHONY: demo test test-rust test-python test-system hunt loom probe-accuracy main-memory bench bench-mapped bench-memory programs traces docs notebooks wheel lint build
 .PHONY: clean help
 
 help:
@@ -89,6 +89,11 @@ traces: build programs
 # How often the probe is right, over drives drawn at random, written to docs/probe-accuracy.md.
 probe-accuracy:
 	cargo run --release --quiet --package probe --example accuracy -- 500 2001 2002 2003 > docs/probe-accuracy.md
+
+# What main memory does beside what bounds it, written to docs/main-memory.md.
+main-memory:
+	cargo run --release --quiet --package machine --example main_memory > docs/main-memory.md.new
+	mv docs/main-memory.md.new docs/main-memory.md
 
 # The documentation site, in build/site; a warning ends it.
 docs: build

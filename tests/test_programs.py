@@ -108,7 +108,7 @@ def test_a_report_shows_times_and_energy(
     assert {"Response times", "Percentiles of the response times", "Throughput over time"} <= figures.keys()
     energy = figures["Energy by part"]
     inside = results[name].inside
-    total = inside["energy_j"]["total"] + inside.get("drive", {}).get("energy_j", 0)
+    total = inside["energy_j"]["total"]
     assert f"{total:.4g} J in all" in energy["title"]
     for part in parts:
         assert f">{part}<" in (tmp_path / "report.html").read_text()

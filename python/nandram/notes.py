@@ -34,7 +34,7 @@ def of(inside: dict[str, Any], *, reads: bool) -> list[str]:
     elif "cpu" in inside:
         lines += _programs(inside)
         drive = f", of the drive's flash {inside['drive']['energy_j']:.4g} J" if "drive" in inside else ""
-        lines.append(f"energy of main memory over the whole run: {inside['energy_j']['total']:.4g} J{drive}")
+        lines.append(f"energy of main memory over the whole run: {inside['energy_j']['memory']:.4g} J{drive}")
     else:
         if reads and prepared["kind"] == "none" and not any(inside["ftl"][key] for key in _SERVED):
             lines.append("the drive was empty: reads found nothing written, and touched no flash (precondition: fill)")

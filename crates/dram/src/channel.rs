@@ -174,7 +174,7 @@ impl Channel {
         let interval = u64::from(device.timing.refi);
         for group in &config.ranks {
             let bytes = u64::from(group.count) * device.rank_bytes();
-            let layout = Layout::new(device, config.order, ranks.len() as u32, group.count);
+            let layout = Layout::new(device, config.order, ranks.len() as u32, group.count, config.hash);
             regions.push(Region { base, bytes, kind: group.kind, layout });
             base += bytes;
             for _ in 0..group.count {

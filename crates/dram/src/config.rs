@@ -62,6 +62,10 @@ pub struct Config {
     pub ranks: Vec<Ranks>,
     /// Order of the address fields within each group of ranks.
     pub order: Order,
+    /// Row bits permute ranks, bank groups and banks, and higher bits the channels of [`Memory::interleaved`].
+    ///
+    /// [`Memory::interleaved`]: crate::Memory::interleaved
+    pub hash: bool,
     /// In which order [`Memory`](crate::Memory) has requests served.
     pub scheduler: Scheduler,
     /// Ports that requests come from.
@@ -100,6 +104,7 @@ impl Config {
             device,
             ranks: vec![Ranks { kind: RankKind::Dram, count: 1 }],
             order: Order::default(),
+            hash: false,
             scheduler: Scheduler::default(),
             ports: 1,
             read_queue: 32,

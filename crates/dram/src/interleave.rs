@@ -5,6 +5,8 @@
 //! piece leaves the rest of its group unused, and one larger than a piece appears in scattered pieces, which no driver can
 //! use. A region of its own over one channel keeps it whole and leaves the DRAM spread as it likes.
 
+use crate::hash::fold;
+
 /// A stretch of physical addresses, spread over channels.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Region {
@@ -18,6 +20,9 @@ pub struct Region {
     pub granularity: u64,
     /// Where the region begins in each channel's own addresses.
     pub local: u64,
+    /// The higher address bits permute the channels of each round ([`fold`]), so that streams a power of two apart do not
+    /// meet on one channel. Needs a power of two of channels.
+    pub hashed: bool,
 }
 
 /// A stretch of one channel's own addresses.
@@ -46,9 +51,15 @@ impl Region {
             return None;
         }
         let piece = offset >> self.granularity.trailing_zeros();
-        let before = (piece >> count.trailing_zeros()) << self.granularity.trailing_zeros();
-        let channel = self.channels[piece as usize & (count - 1)];
-        Some(Local { channel, address: self.local + before + within, bytes })
+        let round = piece >> count.trailing_zeros();
+        let channel = self.channels[(piece as usize ^ self.permutation(round)) & (count - 1)];
+        Some(Local { channel, address: self.local + (round << self.granularity.trailing_zeros()) + within, bytes })
+    }
+
+    /// What the channels' numbers are XORed with in a round.
+    #[inline]
+    fn permutation(&self, round: u64) -> usize {
+        if self.hashed { fold(round, self.channels.len().trailing_zeros()) as usize } else { 0 }
     }
 
     /// What of `[address, address + bytes)` is on the `turn`th of its channels: always one stretch, perhaps empty.
@@ -62,6 +73,7 @@ impl Region {
     fn before(&self, bytes: u64, turn: usize) -> u64 {
         let round = self.granularity * self.channels.len() as u64;
         let (rounds, rest) = (bytes / round, bytes % round);
+        let turn = (turn ^ self.permutation(rounds)) & (self.channels.len().next_power_of_two() - 1);
         rounds * self.granularity + rest.saturating_sub(turn as u64 * self.granularity).min(self.granularity)
     }
 
@@ -71,6 +83,7 @@ impl Region {
         let round = self.granularity * self.channels.len() as u64;
         let pieces = bytes.div_ceil(self.granularity);
         (0..pieces).map(move |piece| {
+            let turn = turn ^ (self.permutation(piece) & (self.channels.len() - 1));
             let address = self.base + piece * round + turn as u64 * self.granularity;
             (address, self.granularity.min(bytes - piece * self.granularity))
         })
@@ -85,14 +98,19 @@ mod tests {
     proptest! {
         /// Against the obvious: byte by byte.
         #[test]
-        fn parts_are_what_the_bytes_say(from in 0u64..600, bytes in 1u64..600, bits in 0u32..3, grain in 0u32..7) {
+        fn parts_are_what_the_bytes_say(
+            from in 0u64..600, bytes in 1u64..600, bits in 0u32..3, grain in 0u32..7, hashed: bool,
+        ) {
             let channels: Vec<u32> = (0..1 << bits).collect();
             let n = channels.len() as u64;
             let granularity = 1u64 << grain;
-            let region = Region { base: 4096, bytes: 4096, channels, granularity, local: 64 };
+            let region = Region { base: 4096, bytes: 4096, channels, granularity, local: 64, hashed };
+            // Each round of pieces goes over all channels, in an order that the round's number says.
+            let parity = |round: u64| (0..64).step_by(bits.max(1) as usize).fold(0, |sum, at| sum ^ round >> at);
+            let order = |round: u64| if hashed && bits > 0 { parity(round) % n } else { 0 };
             for turn in 0..n {
                 let mine: Vec<u64> = (from..from + bytes)
-                    .filter(|byte| byte / granularity % n == turn)
+                    .filter(|byte| (byte / granularity % n) ^ order(byte / granularity / n) == turn)
                     .map(|byte| 64 + byte / granularity / n * granularity + byte % granularity)
                     .collect();
                 let part = region.part(4096 + from, bytes, turn as usize);
@@ -113,10 +131,11 @@ mod tests {
     #[test]
     fn a_small_granularity_scatters_a_buffer() {
         // 7.2: interleaved by cache blocks, a buffer of 4 KiB appears as 64 pieces; on its own it is whole.
-        let spread = Region { base: 0, bytes: 1 << 20, channels: vec![0, 1], granularity: 64, local: 0 };
+        let spread = Region { base: 0, bytes: 1 << 20, channels: vec![0, 1], granularity: 64, local: 0, hashed: false };
         assert_eq!(spread.pieces(1, 4096).count(), 64);
         assert_eq!(spread.pieces(1, 4096).nth(1), Some((192, 64)));
-        let alone = Region { base: 0, bytes: 1 << 20, channels: vec![1], granularity: 1 << 20, local: 0 };
+        let alone =
+            Region { base: 0, bytes: 1 << 20, channels: vec![1], granularity: 1 << 20, local: 0, hashed: false };
         assert_eq!(alone.pieces(0, 4096).collect::<Vec<_>>(), [(0, 4096)]);
     }
 }

@@ -1,6 +1,7 @@
 //! Where a channel's addresses lie in its ranks, bank groups, banks, rows and columns.
 
 use crate::device::Device;
+use crate::hash::fold;
 
 /// A part of an address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -104,11 +105,13 @@ pub(crate) struct Layout {
     bank: Bits,
     column: Bits,
     first_rank: u32,
+    /// Bits of ranks, groups and banks together; none: rows do not permute them.
+    hash: Option<u32>,
 }
 
 impl Layout {
     /// The map of `ranks` ranks (a power of two) from `first_rank` on.
-    pub(crate) fn new(device: &Device, order: Order, first_rank: u32, ranks: u32) -> Layout {
+    pub(crate) fn new(device: &Device, order: Order, first_rank: u32, ranks: u32, hash: bool) -> Layout {
         let mut layout = Layout {
             row: Bits::default(),
             rank: Bits::default(),
@@ -116,6 +119,7 @@ impl Layout {
             bank: Bits::default(),
             column: Bits::default(),
             first_rank,
+            hash: None,
         };
         let mut shift = 0;
         for field in order.0.into_iter().rev() {
@@ -130,6 +134,8 @@ impl Layout {
             *bits = Bits { shift, mask: size - 1 };
             shift += size.trailing_zeros();
         }
+        let all = ranks * device.bank_groups * device.banks_per_group;
+        layout.hash = (hash && all > 1).then_some(all.trailing_zeros());
         layout
     }
 
@@ -141,13 +147,19 @@ impl Layout {
 
     #[inline(always)]
     pub(crate) fn place(&self, burst: u64) -> Place {
-        Place {
-            rank: self.first_rank + self.rank.of(burst),
-            group: self.group.of(burst),
-            bank: self.bank.of(burst),
-            row: self.row.of(burst),
-            column: self.column.of(burst),
-        }
+        let row = self.row.of(burst);
+        let (group, bank, rank) = (self.group.of(burst), self.bank.of(burst), self.rank.of(burst));
+        let (group, bank, rank) = match self.hash {
+            None => (group, bank, rank),
+            Some(bits) => {
+                // Rows next to each other change the group first, as neighbours in a row do.
+                let hash = fold(row.into(), bits) as u32;
+                let (groups, banks) = (self.group.mask, self.bank.mask);
+                let above = hash >> groups.count_ones();
+                (group ^ hash & groups, bank ^ above & banks, rank ^ above >> banks.count_ones() & self.rank.mask)
+            }
+        };
+        Place { rank: self.first_rank + rank, group, bank, row, column: self.column.of(burst) }
     }
 }
 
@@ -160,15 +172,17 @@ mod tests {
         let mut device = Device::preset("DDR4-2400").expect("a preset");
         (device.rows, device.row_bytes) = (4, 256);
         for order in ["row:rank:bank:group:column", "rank:row:column:bank:group", "column:row:group:bank:rank"] {
-            let layout = Layout::new(&device, order.parse().expect("an order"), 1, 2);
-            let mut seen = std::collections::BTreeSet::new();
-            let bursts = u64::from(2 * device.banks() * device.rows * 4);
-            for burst in 0..bursts {
-                let p = layout.place(burst);
-                assert!((1..3).contains(&p.rank) && p.row < 4 && p.column < 4);
-                seen.insert((p.rank, p.group, p.bank, p.row, p.column));
+            for hash in [false, true] {
+                let layout = Layout::new(&device, order.parse().expect("an order"), 1, 2, hash);
+                let mut seen = std::collections::BTreeSet::new();
+                let bursts = u64::from(2 * device.banks() * device.rows * 4);
+                for burst in 0..bursts {
+                    let p = layout.place(burst);
+                    assert!((1..3).contains(&p.rank) && p.row < 4 && p.column < 4);
+                    seen.insert((p.rank, p.group, p.bank, p.row, p.column));
+                }
+                assert_eq!(seen.len() as u64, bursts);
             }
-            assert_eq!(seen.len() as u64, bursts);
         }
     }
 

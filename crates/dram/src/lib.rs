@@ -46,6 +46,7 @@ mod device;
 mod done;
 mod early;
 mod enter;
+mod hash;
 mod house;
 mod in_order;
 mod interleave;

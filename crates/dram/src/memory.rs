@@ -142,7 +142,8 @@ impl Memory {
     pub fn interleaved(config: &Config, channels: u32, granularity: u64) -> Result<Memory, ConfigError> {
         let configs = vec![config.clone(); channels as usize];
         let bytes = config.bytes() * u64::from(channels);
-        let region = Region { base: 0, bytes, channels: (0..channels).collect(), granularity, local: 0 };
+        let region =
+            Region { base: 0, bytes, channels: (0..channels).collect(), granularity, local: 0, hashed: config.hash };
         Memory::new(&configs, vec![region])
     }
 
@@ -332,12 +333,12 @@ impl Memory {
 
     /// The energy of all DRAM until `now`.
     pub fn energy(&mut self, now: Time) -> Energy {
-        let mut sum = Energy::ZERO;
-        for channel in &mut self.channels {
-            for rank in channel.energy(now) {
-                sum += rank.total();
-            }
-        }
-        sum
+        self.energy_by_use(now).total()
+    }
+
+    /// The energy of all DRAM until `now`, by what it was spent on.
+    pub fn energy_by_use(&mut self, now: Time) -> EnergyByUse {
+        let ranks = self.channels.iter_mut().flat_map(|channel| channel.energy(now));
+        ranks.fold(EnergyByUse::default(), |sum, rank| sum.plus(&rank))
     }
 }

@@ -131,6 +131,25 @@ impl EnergyByUse {
         self.standby + self.power_down + self.self_refresh + self.activate + self.read + self.write + self.refresh
     }
 
+    /// The same of two.
+    #[must_use]
+    pub fn plus(&self, other: &EnergyByUse) -> EnergyByUse {
+        EnergyByUse {
+            standby: self.standby + other.standby,
+            power_down: self.power_down + other.power_down,
+            self_refresh: self.self_refresh + other.self_refresh,
+            activate: self.activate + other.activate,
+            read: self.read + other.read,
+            write: self.write + other.write,
+            refresh: self.refresh + other.refresh,
+        }
+    }
+
+    /// What is drawn whether or not memory is accessed.
+    pub fn background(&self) -> Energy {
+        self.standby + self.power_down + self.self_refresh + self.refresh
+    }
+
     fn add(&mut self, activity: &RankActivity, device: &Device, rail: &Rail) {
         let t = &device.timing;
         let of =

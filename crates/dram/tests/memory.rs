@@ -135,8 +135,8 @@ fn a_device_buffer_stays_out_of_the_interleaving() {
     let second = Config { ranks: vec![dram, buffer], ..Config::new(device.clone()) };
     let rank = device.rank_bytes();
     let regions = vec![
-        Region { base: 0, bytes: 2 * rank, channels: vec![0, 1], granularity: 64, local: 0 },
-        Region { base: 1 << 40, bytes: 1 << 20, channels: vec![1], granularity: 4096, local: rank },
+        Region { base: 0, bytes: 2 * rank, channels: vec![0, 1], granularity: 64, local: 0, hashed: false },
+        Region { base: 1 << 40, bytes: 1 << 20, channels: vec![1], granularity: 4096, local: rank, hashed: false },
     ];
     let mut memory = Memory::new(&[first, second], regions).expect("a memory");
     assert_eq!(memory.kind_at(0), Some(RankKind::Dram));

@@ -30,6 +30,7 @@ fn the_presets_are_listed_with_their_titles() {
     hmb-f                 Eight-channel NVMe MLC drive with DRAM, 512 GB (SSD-F of the hmb paper)
     onenand-xip           OneNAND with two buffers that code is paged from or executed in (Joo et al., 2006)
     dram-only             All-DRAM: 8 MB LLC, 1 TB of DDR3 on four channels
+    dram-ddr5             All-DRAM of today: 512 GB of DDR5-4800 on eight modules
     dram-ssd              DRAM + SSD: 32 GB of DDR3, 1 TB MLC drive on PCIe 3.0 x16, Linux-like kernel
     nvmm                  NVMM: 1 TB of MLC flash as main memory behind a 32 GB DRAM cache, journaled (Jacob et al.)
     nvmm-slc              NVMM of SLC flash: 25 us to read
@@ -40,6 +41,7 @@ fn the_presets_are_listed_with_their_titles() {
     nvmm-pcm-optimistic   NVMM of phase-change memory, optimistic: 50 ns to read
     cxl-ssd               CXL-SSD: 1 TB of TLC on CXL.mem behind a 16 GB DRAM cache
     hbf                   High-Bandwidth Flash: 512 GB of fast SLC on an HBM-like link behind 16 GB of DRAM
+    hbf-accelerator       High-Bandwidth Flash beside an accelerator: 64 contexts with 256 reads each under way
     ");
 }
 

@@ -165,11 +165,15 @@ impl Nvmm {
 
     pub(crate) fn try_write(&mut self, tag: Tag, address: Address, segments: u32, out: &mut Actions) -> Tried {
         let page = address.page();
-        if !self.commit.is_idle() || self.is_locked(page) {
+        if !self.commit.is_idle() || self.is_written(page, segments) {
             return Tried::Wait;
         }
         if let Err(fault) = self.chain.fetch(page, &self.table) {
             return self.wait_for(tag, fault, out);
+        }
+        // Whose a page is that does not exist yet is known when its first write has ended.
+        if self.chain.standing().is_none() && self.is_locked(page) {
+            return Tried::Wait;
         }
         let application = self.requests[tag.0 as usize].application;
         if let Some((status, owner)) = self.chain.standing() {
@@ -185,7 +189,7 @@ impl Nvmm {
         }
         self.promised_pages += u64::from(segments.count_ones());
         self.promised_entries += entries;
-        self.locks.push(page);
+        self.locks.push((page, segments));
         self.start_put(tag.0, page, segments);
         self.stats.writes += 1;
         Tried::Done
@@ -223,6 +227,6 @@ impl Nvmm {
     pub(crate) fn end_promises(&mut self, page: u32, segments: u32) {
         self.promised_pages -= u64::from(segments.count_ones());
         self.promised_entries -= self.config.segments + 2;
-        self.unlock(page);
+        self.unlock(page, segments);
     }
 }

@@ -141,8 +141,8 @@ pub struct Nvmm {
     /// Blocks being written; the last is collection's.
     points: Vec<Point>,
     next_point: u32,
-    /// Pages whose versions are about to change.
-    locks: Vec<u32>,
+    /// Pages that are being written, and which segments of each: one entry per write.
+    locks: Vec<(u32, u32)>,
     operations: Operations,
     chain: Chain,
     present: Present,
@@ -477,11 +477,16 @@ impl Nvmm {
     }
 
     fn is_locked(&self, page: u32) -> bool {
-        self.locks.contains(&page)
+        self.locks.iter().any(|(locked, _)| *locked == page)
     }
 
-    fn unlock(&mut self, page: u32) {
-        let at = self.locks.iter().position(|locked| *locked == page).expect("it is locked");
+    /// Whether one of `segments` of `page` is being written.
+    fn is_written(&self, page: u32, segments: u32) -> bool {
+        self.locks.iter().any(|(locked, written)| *locked == page && written & segments != 0)
+    }
+
+    fn unlock(&mut self, page: u32, segments: u32) {
+        let at = self.locks.iter().position(|locked| *locked == (page, segments)).expect("it is locked");
         self.locks.swap_remove(at);
         self.wake = true;
     }

@@ -37,22 +37,34 @@ pub(crate) struct Point {
     open: OpenBlock,
     is_open: bool,
     erasing: bool,
+    /// Puts that go to it.
+    puts: u32,
 }
 
 impl Nvmm {
     /// Starts to write `segments` of `page`.
     pub(crate) fn start_put(&mut self, number: u32, page: u32, segments: u32) {
         let host = number < self.config.tags;
-        let point = if host { self.next_point } else { self.config.open_blocks };
-        if host {
-            self.next_point = (self.next_point + 1) % self.config.open_blocks;
-        }
+        let point = if host { self.take_point() } else { self.config.open_blocks };
+        self.points[point as usize].puts += 1;
         let put = &mut self.puts[number as usize];
         assert!(!put.active, "put {number} is under way");
         put.parts.clear();
         (put.active, put.page, put.todo, put.flying, put.point) = (true, page, segments, 0, point);
         self.active_puts.push(number);
         self.wake = true;
+    }
+
+    /// The next write point in turn that has no more to write than its share: a die that is slow for a while, as it erases or
+    /// reads, holds up only what it has.
+    fn take_point(&mut self) -> u32 {
+        let (points, mut point) = (self.config.open_blocks, self.next_point);
+        let share = self.active_puts.len() as u32 / points;
+        while self.points[point as usize].puts > share {
+            point = (point + 1) % points;
+        }
+        self.next_point = (point + 1) % points;
+        point
     }
 
     /// Goes on with all that write, in the order in which they began.
@@ -88,6 +100,7 @@ impl Nvmm {
     pub(crate) fn forget_put(&mut self, number: u32) {
         let put = &mut self.puts[number as usize];
         put.active = false;
+        self.points[put.point as usize].puts -= 1;
         for part in &put.parts {
             self.blocks.get_mut(self.layout.block_of(part.mapping)).writers -= 1;
         }
@@ -197,6 +210,35 @@ impl Nvmm {
         let class = if keep > 0 { Class::Host } else { Class::Collection };
         out.actions.push(Action::Erase(EraseOp { id, block: self.layout.block(block), class }));
         false
+    }
+
+    /// Opens a block for each write point, the first of them nearly full and the last empty: what a memory in use finds, where
+    /// erases are due one after the other and not all at once, and each point goes on with a block of the die that it was on.
+    /// Nothing in these blocks is needed. Blocks are left for collection. For simulations, before the first request.
+    ///
+    /// # Panics
+    /// If something was written before.
+    pub fn open_points(&mut self) {
+        for number in 0..self.config.open_blocks {
+            if self.blocks.free_count() <= self.config.collect_start as usize + 1 {
+                return;
+            }
+            let block = self.blocks.open(true).expect("free blocks were counted");
+            let (first, pages) = (self.layout.flash_page(block, 0), self.layout.pages);
+            if self.table.ensure_owners(first..first + u64::from(pages)).is_err() {
+                return self.blocks.unopen(block);
+            }
+            let point = &mut self.points[number as usize];
+            assert!(!point.is_open && !point.erasing, "write point {number} is in use");
+            point.open.start(block, pages, self.blocks.worn(block));
+            let left = u64::from(number + 1) * u64::from(pages) / u64::from(self.config.open_blocks);
+            for page in 0..pages - (left.max(1) as u32) {
+                if point.open.is_free(page) {
+                    point.open.take(page);
+                }
+            }
+            point.is_open = true;
+        }
     }
 
     fn close_point(&mut self, number: u32) {

@@ -30,3 +30,26 @@ pub struct Stats {
     /// Bytes of DRAM for the table and what is known of blocks.
     pub dram_bytes: u64,
 }
+
+impl Stats {
+    /// Counters since `before`, an earlier state of the same controller; what it has now is left as it is.
+    #[must_use]
+    pub fn since(&self, before: &Stats) -> Stats {
+        let mut programs = self.programs;
+        for (now, before) in programs.iter_mut().zip(before.programs) {
+            *now -= before;
+        }
+        Stats {
+            reads: self.reads - before.reads,
+            writes: self.writes - before.writes,
+            programs,
+            collected: self.collected - before.collected,
+            commits: self.commits - before.commits,
+            checkpoints: self.checkpoints - before.checkpoints,
+            sweeps: self.sweeps - before.sweeps,
+            renumberings: self.renumberings - before.renumberings,
+            rolled_back: self.rolled_back - before.rolled_back,
+            ..*self
+        }
+    }
+}

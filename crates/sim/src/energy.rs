@@ -34,6 +34,12 @@ impl Energy {
         Energy { attojoules: aj }
     }
 
+    /// `part` of `whole` equal shares of it, rounded down.
+    pub const fn share(self, part: u64, whole: u64) -> Energy {
+        let (all, part, whole) = (self.attojoules, part as u128, whole as u128);
+        Energy { attojoules: all / whole * part + all % whole * part / whole }
+    }
+
     /// Picojoules, with their fraction.
     pub fn pj_f64(self) -> f64 {
         self.attojoules as f64 / 1e6

@@ -201,7 +201,7 @@ def _parts(result: "Result", source: str) -> Figure | None:
 def _energy(result: "Result", source: str) -> Figure | None:
     # Of main memory its parts, if there are several, and the drive's flash beside them.
     energy = result.inside.get("memory_energy_j") or result.inside.get("energy_j", {})
-    energy = {name: joules for name, joules in energy.items() if name != "total"}
+    energy = {name: joules for name, joules in energy.items() if name not in ("total", "drive")}
     energy["flash of the drive"] = result.inside.get("drive", {}).get("energy_j", 0)
     energy = {name: joules for name, joules in energy.items() if isinstance(joules, int | float) and joules > 0}
     if not energy:

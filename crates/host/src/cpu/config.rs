@@ -35,6 +35,9 @@ pub struct CpuConfig {
     pub stores: u32,
     /// Lines that a thread waits for at once (miss status holding registers).
     pub misses: u32,
+    /// Threads whose accesses go past all caches, a bit each: those of an accelerator without any, or what a cache has missed
+    /// already. Each access is then a line of memory; a store writes it back and waits for nothing.
+    pub uncached: u64,
     /// Lines that memory has not yet taken back, of all threads; beyond it misses wait.
     pub write_backs: u32,
     /// The first cache of a thread.
@@ -64,6 +67,7 @@ impl Default for CpuConfig {
             window: 128,
             stores: 32,
             misses: 10,
+            uncached: 0,
             write_backs: 32,
             l1: CacheConfig { bytes: 32 << 10, ways: 8, latency: cycles(4) },
             l2: CacheConfig { bytes: 256 << 10, ways: 8, latency: cycles(12) },

@@ -12,6 +12,9 @@
 //! not sent yet is marked, and who asks for it again waits for the same fill. A hit in a first cache costs no more than its
 //! slot: its latency is shorter than the window, which hides it.
 //!
+//! A thread that is [uncached](CpuConfig::uncached) has the window and the registers for misses, and no cache: an accelerator
+//! with as many of both as it takes, or a trace of what caches have missed.
+//!
 //! Not modelled: branches and their mispredictions, fetches of instructions, coherence misses between threads that write
 //! the same lines, hardware prefetching.
 //!
@@ -215,7 +218,7 @@ impl Cpu {
         }
         let fill = self.shared.filled(id as u16);
         for (thread, wake) in self.threads.iter_mut().zip(&mut self.wakes) {
-            if fill.threads & 1 << thread.id() != 0 && thread.arrived(fill.line, id as u16, at) {
+            if fill.threads & 1 << thread.id() != 0 && thread.arrived(&fill, id as u16, at) {
                 *wake = at;
             }
         }

@@ -7,7 +7,7 @@ use sim::Time;
 
 use super::cache::{Cache, Look};
 use super::config::CpuConfig;
-use super::units::{Below, Shared};
+use super::units::{Below, Fill, Shared};
 use super::{Kernel, PAGE};
 
 /// Steps in a row before others have their turn.
@@ -102,6 +102,7 @@ enum State {
 
 pub(super) struct Thread {
     id: u16,
+    uncached: bool,
     state: State,
     steps: Vec<Step>,
     next: usize,
@@ -141,6 +142,7 @@ impl Thread {
         let to_l2 = (config.l1.latency + config.l2.latency).ps();
         Thread {
             id,
+            uncached: config.uncached >> id & 1 != 0,
             state: State::Running,
             steps: Vec::new(),
             next: 0,
@@ -150,7 +152,7 @@ impl Thread {
             floor: 0,
             retired: 0,
             retired_index: 0,
-            window: VecDeque::with_capacity(config.window as usize + 1),
+            window: VecDeque::with_capacity(config.window.min(1024) as usize + 1),
             stores: VecDeque::with_capacity(config.stores as usize + 1),
             store_number: 0,
             stored: 0,
@@ -216,10 +218,18 @@ impl Thread {
     }
 
     /// A line has come; true if the thread waited for one.
-    pub fn arrived(&mut self, line: u64, fill: u16, at: Time) -> bool {
+    pub fn arrived(&mut self, filled: &Fill, fill: u16, at: Time) -> bool {
+        self.misses -= 1;
+        if self.uncached {
+            // One load has asked for it, and loads are in order.
+            let place = self.window.binary_search_by_key(&filled.index, |load| load.index);
+            let load = &mut self.window[place.expect("a load is in the window until it is done")];
+            (load.fill, load.at) = (KNOWN, load.at.max(at.ps()));
+            return self.go_on(at);
+        }
+        let line = filled.line;
         self.l1.arrived(line, fill);
         self.l2.arrived(line, fill);
-        self.misses -= 1;
         self.came.retain(|(_, came)| *came > self.clock);
         self.came.push((line, at.ps()));
         self.last_came = self.last_came.max(at.ps());
@@ -229,6 +239,11 @@ impl Thread {
         for store in self.stores.iter_mut().filter(|store| store.fill == fill) {
             (store.fill, store.at) = (KNOWN, at.ps());
         }
+        self.go_on(at)
+    }
+
+    /// A line that the thread may have waited for came at `at`. True if it goes on.
+    fn go_on(&mut self, at: Time) -> bool {
         match self.state {
             State::Waiting { floor } => {
                 if floor {
@@ -353,6 +368,18 @@ impl Thread {
             };
             let line = (frame * PAGE + step.address % PAGE) / LINE;
             let access = Access { line, store, index, clock };
+            if self.uncached {
+                let at = Time::from_ps(clock + self.to_llc).max(shared.now);
+                if at >= limit {
+                    self.state = State::Asking(access);
+                    return at;
+                }
+                shared.now = at;
+                if !self.ask(access, shared, out) {
+                    return Time::MAX;
+                }
+                break;
+            }
             if self.l1.touch(line, store) == Look::Hit {
                 self.stats.l1_hits += 1;
                 self.dispatched(&access);
@@ -424,7 +451,13 @@ impl Thread {
 
     /// Asks the last cache. False if that has to wait.
     fn ask(&mut self, access: Access, shared: &mut Shared, out: &mut Vec<(Time, LineRequest)>) -> bool {
-        let fill = match shared.ask(self.id, access.line, self.misses, out) {
+        let below = if self.uncached {
+            let Access { line, store, index, .. } = access;
+            shared.ask_memory(self.id, line, store, index, self.misses, out)
+        } else {
+            shared.ask(self.id, access.line, self.misses, out)
+        };
+        let fill = match below {
             Below::Hit => None,
             Below::Fill(fill, new) => {
                 self.misses += u32::from(new);
@@ -440,6 +473,13 @@ impl Thread {
             }
         };
         self.state = State::Running;
+        if self.uncached {
+            self.dispatched(&access);
+            if let Some(fill) = fill {
+                self.await_fill(&access, fill, access.clock);
+            }
+            return true;
+        }
         if let Some(victim) = self.l2.insert(access.line, false, fill)
             && victim.dirty
         {

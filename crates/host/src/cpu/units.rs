@@ -15,6 +15,8 @@ pub(super) struct Fill {
     pub threads: u64,
     /// The one that asked first, and when.
     pub first: u16,
+    /// Of an uncached thread, the instruction that asked.
+    pub index: u64,
     pub asked: Time,
 }
 
@@ -85,18 +87,46 @@ impl Shared {
             Look::Miss if misses >= self.config.misses => Below::NoRegister,
             Look::Miss if self.write_backs >= self.config.write_backs => Below::NoRoom,
             Look::Miss => {
-                let fill = Fill { line, threads: bit, first: thread, asked: self.now };
-                let id = self.free_fills.pop().unwrap_or(self.fills.len() as u16);
-                match self.fills.get_mut(usize::from(id)) {
-                    Some(place) => *place = fill,
-                    None => self.fills.push(fill),
-                }
-                self.stats.fills += 1;
-                out.push((self.now, request(u32::from(id), line, LineKind::Fill)));
+                let id = self.fill(Fill { line, threads: bit, first: thread, index: 0, asked: self.now }, out);
                 self.take_in(line, false, Some(id), out);
                 Below::Fill(id, true)
             }
         }
+    }
+
+    /// An uncached thread, with `misses` under way, loads or stores a line at instruction `index`.
+    pub fn ask_memory(
+        &mut self,
+        thread: u16,
+        line: u64,
+        store: bool,
+        index: u64,
+        misses: u32,
+        out: &mut Vec<(Time, LineRequest)>,
+    ) -> Below {
+        if store {
+            if self.write_backs >= self.config.write_backs {
+                return Below::NoRoom;
+            }
+            self.give_back(line, out);
+            return Below::Hit;
+        }
+        if misses >= self.config.misses {
+            return Below::NoRegister;
+        }
+        Below::Fill(self.fill(Fill { line, threads: 1 << thread, first: thread, index, asked: self.now }, out), true)
+    }
+
+    /// A line is asked of memory. The number of its fill.
+    fn fill(&mut self, fill: Fill, out: &mut Vec<(Time, LineRequest)>) -> u16 {
+        let id = self.free_fills.pop().unwrap_or(self.fills.len() as u16);
+        match self.fills.get_mut(usize::from(id)) {
+            Some(place) => *place = fill,
+            None => self.fills.push(fill),
+        }
+        self.stats.fills += 1;
+        out.push((self.now, request(u32::from(id), fill.line, LineKind::Fill)));
+        id
     }
 
     /// A changed line comes from a thread's last cache.
@@ -110,14 +140,19 @@ impl Shared {
         if let Some(victim) = self.llc.insert(line, dirty, fill)
             && victim.dirty
         {
-            let id = self.free_write_backs.pop().unwrap_or_else(|| {
-                self.write_back_ids += 1;
-                self.write_back_ids - 1
-            });
-            self.write_backs += 1;
-            self.stats.write_backs += 1;
-            out.push((self.now, request(WRITE_BACK + id, victim.line, LineKind::WriteBack)));
+            self.give_back(victim.line, out);
         }
+    }
+
+    /// A line goes back to memory.
+    fn give_back(&mut self, line: u64, out: &mut Vec<(Time, LineRequest)>) {
+        let id = self.free_write_backs.pop().unwrap_or_else(|| {
+            self.write_back_ids += 1;
+            self.write_back_ids - 1
+        });
+        self.write_backs += 1;
+        self.stats.write_backs += 1;
+        out.push((self.now, request(WRITE_BACK + id, line, LineKind::WriteBack)));
     }
 
     /// Memory has taken a line back.

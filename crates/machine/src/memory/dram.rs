@@ -22,6 +22,11 @@ pub struct DramConfig {
     pub scheduler: Scheduler,
     /// What the way there and back adds to a read's latency.
     pub latency: Time,
+    /// Higher address bits permute channels and banks.
+    pub hash: bool,
+    /// Bytes that are there, if less than the ranks make: those of a cache and its tags, where addresses want a power of
+    /// two. The rest draws nothing.
+    pub populated: Option<u64>,
     /// Idle this long, a rank is powered down.
     pub power_down_after: Option<Time>,
     /// Idle this long, a rank goes into self-refresh.
@@ -39,6 +44,8 @@ impl DramConfig {
             interleave: 256,
             scheduler: Scheduler::FirstReady,
             latency: Time::ZERO,
+            hash: true,
+            populated: None,
             power_down_after: None,
             self_refresh_after: None,
         }
@@ -56,6 +63,7 @@ impl DramConfig {
         config.device.rows *= self.stack;
         config.ranks[0].count = self.ranks;
         config.scheduler = self.scheduler;
+        config.hash = self.hash;
         config.ports = ports;
         config.latency = self.latency;
         config.power_down_after = self.power_down_after;
@@ -71,6 +79,8 @@ pub(crate) struct Modules {
     idle: Option<Channel>,
     /// How many ranks are not selected, for each rank of the idle channel.
     others: u64,
+    /// Bytes that are there, of how many that can be addressed.
+    populated: (u64, u64),
 }
 
 impl Modules {
@@ -86,19 +96,21 @@ impl Modules {
         Ok(Modules {
             memory: Memory::interleaved(&channel, config.channels, config.interleave)?,
             idle,
+            populated: (config.populated.unwrap_or(config.bytes()).min(config.bytes()), config.bytes()),
             others: u64::from(config.channels) * u64::from(config.ranks) * u64::from(config.stack - 1),
         })
     }
 
     /// The energy of all ranks until `now`.
     pub(crate) fn energy(&mut self, now: Time) -> Energy {
-        let mut sum = self.memory.energy(now);
+        let used = self.memory.energy_by_use(now);
+        let mut background = used.background();
         if let Some(idle) = &mut self.idle {
             for rank in idle.energy(now) {
-                sum += rank.total() * self.others;
+                background += rank.total() * self.others;
             }
         }
-        sum
+        used.activate + used.read + used.write + background.share(self.populated.0, self.populated.1)
     }
 }
 

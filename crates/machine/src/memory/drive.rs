@@ -7,7 +7,7 @@ use host::linux::{Area, AreaKind, Linux, LinuxConfig};
 use media::{Op, Request, Status, Step};
 use nand::PayloadKind;
 use serde_json::{Map, Value, json};
-use sim::{Histogram, Streams, Time};
+use sim::{Energy, Histogram, Streams, Time};
 use workload::program::{Backing, Before, Programs};
 
 use super::run::{MemoryError, World};
@@ -121,6 +121,10 @@ impl World for Drive {
     fn begin(&mut self, now: Time) {
         self.linux.reset_stats();
         self.begun = now;
+    }
+
+    fn energy(&self, end: Time) -> Option<Energy> {
+        Some(self.drive.nand().energy(end.max(self.drive.now())).total())
     }
 
     fn report(&mut self, end: Time) -> Map<String, Value> {

@@ -6,7 +6,7 @@ use host::cpu::{Cpu, Effects, Kernel, PAGE, ThreadStats};
 use host::linux::{LinuxConfig, Resident};
 use media::{LINE, LineRequest, Op, Status};
 use serde_json::{Map, Value, json};
-use sim::{Streams, Time};
+use sim::{Energy, Streams, Time};
 use workload::JobInfo;
 use workload::program::{Before, Programs};
 
@@ -75,6 +75,8 @@ pub trait World: Kernel {
     fn advance(&mut self, now: Time);
     /// What it did since it was last asked.
     fn effects(&mut self) -> &mut Effects;
+    /// The energy of its devices until `end`; `None` if it has none.
+    fn energy(&self, end: Time) -> Option<Energy>;
     /// What it did in all, for the summary.
     fn report(&mut self, end: Time) -> Map<String, Value>;
     /// What was counted so far is not to be reported.
@@ -117,6 +119,9 @@ impl World for InMemory {
     fn advance(&mut self, _: Time) {}
     fn effects(&mut self) -> &mut Effects {
         &mut self.effects
+    }
+    fn energy(&self, _: Time) -> Option<Energy> {
+        None
     }
     fn report(&mut self, _: Time) -> Map<String, Value> {
         let (faults, calls) = self.kernel.counted();
@@ -219,7 +224,7 @@ pub(crate) struct Flight<W: World> {
 
 impl<W: World> Flight<W> {
     pub(crate) fn new(system: &System, programs: Programs, memory: MainMemory, world: W) -> Flight<W> {
-        let cpu = Cpu::new(system.cpu.config(programs.threads()));
+        let cpu = Cpu::new(system.cpu.config(programs.threads(), programs.uncached()));
         let program_of = programs
             .programs()
             .iter()
@@ -342,7 +347,12 @@ impl<W: World> Flight<W> {
         let shared = self.cpu.stats();
         let ipc = if cycles > 0.0 { instructions as f64 / cycles } else { 0.0 };
         let kernel: Time = threads.iter().map(|thread| thread.kernel).fold(Time::ZERO, |sum, each| sum + each);
-        let energy = self.memory.energy(end).joules();
+        let memory_energy = self.memory.energy(end);
+        let mut energy = json!({ "memory": memory_energy.joules(), "total": memory_energy.joules() });
+        if let Some(drive) = self.world.energy(end) {
+            energy["drive"] = drive.joules().into();
+            energy["total"] = (memory_energy + drive).joules().into();
+        }
         let program_bytes: u64 = self.programs.regions().iter().map(|region| region.bytes).sum();
         let mut inside = json!({
             "system": system.title,
@@ -372,7 +382,7 @@ impl<W: World> Flight<W> {
                 "programs_bytes": program_bytes,
                 "programs_pages": program_bytes.div_ceil(PAGE),
             },
-            "energy_j": { "memory": energy, "total": energy },
+            "energy_j": energy,
             "busy": {},
             "notes": [format!(
                 "{ipc:.*} user instructions a cycle: {instructions} in {:.6} s",

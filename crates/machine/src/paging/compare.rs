@@ -190,15 +190,28 @@ impl Everyone {
 }
 
 fn bounds(pages: u32, whole: &[u32], question: &Question, frames: &[u32], served: &[Served]) -> Vec<Bounds> {
-    let found = parallel(2 * frames.len(), cores(), |job| {
+    let mut found = parallel(2 * frames.len(), cores(), |job| {
         let size = job / 2;
         let weights = if job % 2 == 0 { &question.time } else { &question.energy };
         let here = served.iter().filter(|each| each.sram_bytes == question.sram_bytes[size]);
         let known = here.map(|each| weights.total(&each.counts)).min().expect("there are policies");
         bound::lower_bound(pages, whole, frames[size], question.buffers, weights, known, question.bound_rounds)
     });
+    tighten(frames, &mut found);
     let pairs = question.sram_bytes.iter().zip(found.chunks_exact(2));
     pairs.map(|(&sram_bytes, two)| Bounds { sram_bytes, time_ps: two[0], energy_pj: two[1] }).collect()
+}
+
+/// Raises each size's pair of bounds to the highest of all larger sizes: more frames never cost more, so that what bounds a
+/// larger size bounds the smaller ones too.
+fn tighten(frames: &[u32], bounds: &mut [u64]) {
+    let mut by_size: Vec<usize> = (0..frames.len()).collect();
+    by_size.sort_by_key(|&size| std::cmp::Reverse(frames[size]));
+    for pair in by_size.windows(2) {
+        for weights in 0..2 {
+            bounds[2 * pair[1] + weights] = bounds[2 * pair[1] + weights].max(bounds[2 * pair[0] + weights]);
+        }
+    }
 }
 
 /// The numbered trace in a file that has no name: it is gone with the process.
@@ -272,5 +285,24 @@ impl Kept {
             }
         }
         Ok(policies.into_iter().map(|both| both.into_inner().expect("no job panicked").1).collect())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_bound_is_the_highest_of_all_sizes_as_large() {
+        let frames = [8, 2, 32, 16, 4];
+        let found = [70, 7, 100, 9, 60, 8, 80, 5, 75, 6];
+        let mut bounds = found;
+        tighten(&frames, &mut bounds);
+        for (size, &here) in frames.iter().enumerate() {
+            for weights in 0..2 {
+                let larger = (0..5).filter(|&other| frames[other] >= here).map(|other| found[2 * other + weights]);
+                assert_eq!(Some(bounds[2 * size + weights]), larger.max(), "{here} frames");
+            }
+        }
     }
 }

@@ -70,9 +70,9 @@ section! {
             assumed("64", "all that 16 threads with prefetching can use of the flash"),
             "Pages that are fetched at a time (miss status holding registers).",
             when "memory.type" is "hybrid";
-        "memory.cache.buffers" buffers: u32 = COUNT.within(1.0, 65536.0),
-            assumed("64", "as many as pages that are fetched"),
-            "Buffers of a page for what is written back.",
+        "memory.cache.buffers" buffers: Option<u32> = COUNT.within(1.0, 65536.0).or("auto"),
+            assumed("auto", "planes hold what they program in their page registers; and as many as pages that are fetched"),
+            "Buffers of a page for what is written back, until it is programmed; auto: one for each of nvmm.open_blocks, and 64.",
             when "memory.type" is "hybrid";
         "memory.cache.cold" cold: u32 = COUNT.within(0.0, 256.0),
             assumed("4", "a quarter of the ways"),

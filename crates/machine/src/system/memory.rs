@@ -3,7 +3,7 @@
 use sim::Time;
 
 use super::hybrid::{Cache, LineLink, Prefetching};
-use super::key::{COUNT, FREQUENCY, Kind, SIZE, TIME, assumed, given, section, words};
+use super::key::{BOOL, COUNT, FREQUENCY, Kind, SIZE, TIME, assumed, given, section, words};
 
 const CORE: &str = "a four-wide core of the time of DDR3, its caches and their latencies; the paper does not say";
 
@@ -66,7 +66,7 @@ section! {
             assumed("4", CORE),
             "Instructions dispatched, and retired, in a cycle.",
             when "memory.type" is "dram" | "hybrid";
-        "cpu.window" window: u32 = COUNT.within(1.0, 1024.0),
+        "cpu.window" window: u32 = COUNT.within(1.0, 1048576.0),
             assumed("128", CORE),
             "Instructions in flight of a thread (reorder buffer).",
             when "memory.type" is "dram" | "hybrid";
@@ -74,13 +74,17 @@ section! {
             assumed("32", CORE),
             "Stores in flight of a thread (store buffer).",
             when "memory.type" is "dram" | "hybrid";
-        "cpu.misses" misses: u32 = COUNT.within(1.0, 256.0),
+        "cpu.misses" misses: u32 = COUNT.within(1.0, 1023.0),
             assumed("10", "the line fill buffers of such a core"),
             "Lines that a thread waits for at once (miss status holding registers).",
             when "memory.type" is "dram" | "hybrid";
         "cpu.write_backs" write_backs: u32 = COUNT.within(1.0, 4096.0),
             assumed("32", "as many as the writes that a memory controller of the time holds"),
             "Changed lines on their way to memory, of all threads.",
+            when "memory.type" is "dram" | "hybrid";
+        "cpu.caches" caches: bool = BOOL,
+            assumed("true", "a processor"),
+            "False: an accelerator whose threads have no caches; each access is a line of memory, and a store waits for nothing.",
             when "memory.type" is "dram" | "hybrid";
         /// The first cache of each thread.
         table l1: L1;
@@ -176,6 +180,10 @@ section! {
             assumed("256B", "as servers spread a page over their channels"),
             "Bytes after which addresses go to the next channel, a power of two.",
             when "memory.type" is "dram" | "hybrid";
+        "memory.hash" hash: bool = BOOL,
+            assumed("true", "controllers XOR channel and bank bits with row bits (Zhang et al., MICRO 2000)"),
+            "Higher address bits permute channels, ranks and banks, so that streams a power of two apart do not meet in one.",
+            when "memory.type" is "dram" | "hybrid";
         "memory.scheduler" scheduler: Scheduler = Kind::words(Scheduler::WORDS),
             assumed("first-ready", "what controllers of DRAM do (Rixner et al., ISCA 2000)"),
             "In which order requests are served: first-ready, open rows before closed ones; in-order, short reads as they \
@@ -223,6 +231,7 @@ impl Memory {
                 Scheduler::InOrder => dram::Scheduler::InOrder,
             },
             latency: self.latency,
+            hash: self.hash,
             power_down_after: self.power_down,
             self_refresh_after: self.self_refresh,
             ..crate::memory::DramConfig::new(device)
@@ -241,8 +250,8 @@ impl super::System {
 }
 
 impl Cpu {
-    /// A processor with so many hardware threads.
-    pub fn config(&self, threads: u16) -> host::cpu::CpuConfig {
+    /// A processor with so many hardware threads. Those in `uncached`, a bit each, and all of them if it has no caches, go past them.
+    pub fn config(&self, threads: u16, uncached: u64) -> host::cpu::CpuConfig {
         let cycle = Time::from_ps(1_000_000_000_000_u64.div_ceil(self.clock));
         let cache =
             |bytes, ways, latency: u32| host::cpu::CacheConfig { bytes, ways, latency: cycle * u64::from(latency) };
@@ -253,6 +262,7 @@ impl Cpu {
             window: self.window,
             stores: self.stores,
             misses: self.misses,
+            uncached: if self.caches { uncached } else { u64::MAX },
             write_backs: self.write_backs,
             l1: cache(self.l1.size, self.l1.ways, self.l1.latency),
             l2: cache(self.l2.size, self.l2.ways, self.l2.latency),

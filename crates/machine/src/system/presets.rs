@@ -33,6 +33,7 @@ const FILES: &[(&str, &str)] = files![
     "hmb-f",
     "onenand-xip",
     "dram-only",
+    "dram-ddr5",
     "dram-ssd",
     "nvmm",
     "nvmm-slc",
@@ -43,6 +44,7 @@ const FILES: &[(&str, &str)] = files![
     "nvmm-pcm-optimistic",
     "cxl-ssd",
     "hbf",
+    "hbf-accelerator",
 ];
 
 static TITLES: LazyLock<Vec<(&'static str, String)>> = LazyLock::new(|| {

@@ -104,9 +104,11 @@ impl Directory {
         }
     }
 
+    /// The frames of all first ways come first, then those of all second ones: neighbouring sets lie in neighbouring frames,
+    /// and so on different channels, however many of their ways are in use.
     #[inline]
     fn frame(&self, page: u64, entry: Entry) -> u64 {
-        (page & self.mask) * self.ways as u64 + (entry >> PAGE_BITS & (u64::from(WAYS) - 1))
+        (entry >> PAGE_BITS & (u64::from(WAYS) - 1)) * (self.mask + 1) + (page & self.mask)
     }
 
     /// `page`, which is `at` its set's order, is used, and changed by a `write`.

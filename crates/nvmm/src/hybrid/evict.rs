@@ -40,6 +40,8 @@ impl Hybrid {
         }
         let slot = self.free_write_backs.pop().expect("whoever evicts has seen to it");
         self.write_backs[slot as usize] = WriteBack { page, frame, phase: Phase::Unbuffered, ..WriteBack::IDLE };
+        self.by_page.insert(page, slot);
+        self.by_frame.insert(frame, slot);
         if self.free_buffers > 0 {
             self.read_out(slot, out);
         } else {
@@ -69,14 +71,16 @@ impl Hybrid {
         assert_eq!(write_back.phase, Phase::ReadingOut, "write-back {slot} is read out");
         write_back.phase = Phase::Writing;
         let (page, frame, wanted) = (write_back.page, write_back.frame, write_back.wanted);
+        self.by_frame.remove(frame, slot);
         out.write(slot, page);
         if wanted && let Some(fetch) = self.fetch_in(|fetch| fetch.state == State::FromWriteBack(slot)) {
             self.take_from_buffer(fetch, slot, out);
         }
-        let blocked = self.fetch_in(|fetch| fetch.state == State::Blocked && fetch.frame == frame);
-        if let Some(fetch) = blocked
+        if self.blocked > 0
+            && let Some(fetch) = self.fetch_in(|fetch| fetch.state == State::Blocked && fetch.frame == frame)
             && !self.is_being_read_out(frame)
         {
+            self.blocked -= 1;
             self.store(fetch, out);
         }
     }
@@ -84,6 +88,7 @@ impl Hybrid {
     /// A page is in flash.
     pub(super) fn written(&mut self, slot: u32, out: &mut impl Outside) {
         assert_eq!(self.write_backs[slot as usize].phase, Phase::Writing, "write-back {slot} ends");
+        self.by_page.remove(self.write_backs[slot as usize].page, slot);
         self.write_backs[slot as usize] = WriteBack::IDLE;
         self.free_write_backs.push(slot);
         self.free_buffers += 1;
@@ -98,24 +103,27 @@ impl Hybrid {
         if self.free_write_backs.len() == self.write_backs.len() {
             return None;
         }
-        let newest = |w: &WriteBack| w.phase != Phase::Idle && w.page == page && !w.superseded;
-        let slot = self.write_backs.iter().position(newest)?;
-        self.write_backs[slot].wanted = true;
-        Some(slot as u32)
+        let newest = |slot: &u32| {
+            let write_back = &self.write_backs[*slot as usize];
+            write_back.page == page && !write_back.superseded
+        };
+        let slot = self.by_page.candidates(page).find(newest)?;
+        self.write_backs[slot as usize].wanted = true;
+        Some(slot)
     }
 
     /// Whether what `frame` held is still to be read from it.
     pub(super) fn is_being_read_out(&self, frame: u64) -> bool {
         self.free_write_backs.len() < self.write_backs.len()
-            && self
-                .write_backs
-                .iter()
-                .any(|w| w.frame == frame && matches!(w.phase, Phase::Unbuffered | Phase::ReadingOut))
+            && self.by_frame.candidates(frame).any(|slot| self.write_backs[slot as usize].frame == frame)
     }
 
-    /// Behind a miss of `page`, a cold page of its set that was changed is written back early, if a buffer is free.
+    /// Behind a miss of `page`, a cold page of its set that was changed is written back early, if a buffer is free and no more
+    /// are in use than pages can be fetched at a time: what must leave, and what is read, goes first.
     pub(super) fn clean_cold(&mut self, page: u64, out: &mut impl Outside) -> Option<u64> {
-        if self.config.cold == 0 || self.free_buffers == 0 || self.free_write_backs.is_empty() {
+        let busy = self.config.buffers - self.free_buffers;
+        let full = self.free_buffers == 0 || busy >= self.config.fetches;
+        if self.config.cold == 0 || full || self.free_write_backs.is_empty() {
             return None;
         }
         let (cold, frame) = self.directory.clean_cold(page, self.config.cold)?;

@@ -192,6 +192,7 @@ impl Hybrid {
         let frame = self.fetches[number as usize].frame;
         if self.is_being_read_out(frame) {
             self.fetches[number as usize].state = State::Blocked;
+            self.blocked += 1;
         } else {
             self.store(number, out);
         }

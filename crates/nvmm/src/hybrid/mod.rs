@@ -16,6 +16,7 @@ mod config;
 mod directory;
 mod evict;
 mod fetch;
+mod index;
 mod lookup;
 mod messages;
 mod plant;
@@ -37,9 +38,14 @@ pub use stats::Stats;
 use directory::{Directory, Found};
 use evict::WriteBack;
 use fetch::Fetch;
+use index::Index;
 use prefetch::Prefetcher;
 use tags::TagBuffer;
 use waiting::{Asked, Line, List, Waiting};
+
+/// Lines that wait for a fetch or for room for tags and try again in vain when one is free, before the others are left for
+/// the next time: what a controller can search at once. All keep their order.
+const RETRIES: usize = 256;
 
 /// The controller. See the module's documentation.
 pub struct Hybrid {
@@ -60,6 +66,11 @@ pub struct Hybrid {
     free_fetches: Vec<u32>,
     write_backs: Vec<WriteBack>,
     free_write_backs: Vec<u32>,
+    /// Write-backs by page; and by frame, while that is still to be read.
+    by_page: Index,
+    by_frame: Index,
+    /// Fetches whose page waits for its frame to be read out.
+    blocked: u32,
     /// Write-backs that wait for a buffer.
     unbuffered: VecDeque<u32>,
     free_buffers: u32,
@@ -102,6 +113,9 @@ impl Hybrid {
             free_fetches: (0..config.fetches).rev().collect(),
             write_backs: vec![WriteBack::IDLE; slots as usize],
             free_write_backs: (0..slots).rev().collect(),
+            by_page: Index::new(slots),
+            by_frame: Index::new(slots),
+            blocked: 0,
             unbuffered: VecDeque::new(),
             free_buffers: config.buffers,
             stalled: VecDeque::new(),
@@ -229,17 +243,23 @@ impl Hybrid {
     fn go_on(&mut self, out: &mut impl Outside) {
         while self.freed || self.freed_tags {
             if std::mem::take(&mut self.freed) {
-                for _ in 0..self.stalled.len() {
-                    let line = self.stalled.pop_front().expect("counted");
+                let (mut left, mut again) = (self.stalled.len(), 0);
+                while left > 0 && again < RETRIES {
+                    let (line, others) = (self.stalled.pop_front().expect("counted"), self.stalled.len());
                     let found = self.directory.find(self.page_of(line));
                     self.with_tags(line, found, out);
+                    (left, again) = (left - 1, again + self.stalled.len() - others);
                 }
+                self.stalled.rotate_right(again);
             }
             if std::mem::take(&mut self.freed_tags) {
-                for _ in 0..self.tagless.len() {
-                    let line = self.tagless.pop_front().expect("counted");
+                let (mut left, mut again) = (self.tagless.len(), 0);
+                while left > 0 && again < RETRIES {
+                    let (line, others) = (self.tagless.pop_front().expect("counted"), self.tagless.len());
                     self.look_up(line, out);
+                    (left, again) = (left - 1, again + self.tagless.len() - others);
                 }
+                self.tagless.rotate_right(again);
             }
             if self.prefetcher.has_more() {
                 self.run_prefetches(out);

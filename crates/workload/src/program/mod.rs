@@ -5,6 +5,8 @@
 //! | kind | what its threads do |
 //! | --- | --- |
 //! | `gups` | random updates of a table in memory |
+//! | `chase` | loads of a table, the address of each in the one before |
+//! | `stream` | STREAM's four kernels: arrays copied, scaled, added |
 //! | `mix` | reads of a table of which a given part goes to a random place, and the others to the next |
 //! | `mmap` | random reads of a file that is mapped |
 //! | `dd-read`, `dd-write` | a file from its beginning to its end, in blocks |
@@ -18,12 +20,14 @@
 //! [`Programs`] are the [`Steps`] of all their threads, one program's after another's, and the [`Region`]s of memory that they
 //! use. Every random choice is from the stream `program.N.T` of thread T of program N.
 
+mod chase;
 mod filebench;
 mod inference;
 mod keys;
 mod random;
 mod replay;
 mod sequential;
+mod stream;
 
 use std::path::Path;
 
@@ -97,6 +101,8 @@ pub struct Programs {
     programs: Vec<ProgramInfo>,
     regions: Regions,
     error: Option<TraceError>,
+    /// Threads whose accesses a cache has missed already, a bit each.
+    uncached: u64,
 }
 
 /// Regions that are laid out one behind the other.
@@ -124,6 +130,7 @@ struct Making<'a> {
     streams: &'a Streams,
     number: usize,
     folder: &'a Path,
+    uncached: &'a mut u64,
 }
 
 impl Making<'_> {
@@ -145,6 +152,7 @@ impl Programs {
         if path.extension().is_none_or(|extension| extension != "toml") {
             let mut all = Programs::none();
             let thread = replay::Replay::open(path, &mut all.regions)?;
+            all.uncached = u64::from(thread.holds_misses());
             all.threads.push(Box::new(thread));
             let options = vec![("file".to_owned(), file)];
             all.programs.push(ProgramInfo { kind: "trace".to_owned(), threads: 1, options });
@@ -170,6 +178,7 @@ impl Programs {
                 streams,
                 number,
                 folder: &folder,
+                uncached: &mut all.uncached,
             };
             let kind = make(&mut making)?;
             keys.finish()?;
@@ -184,7 +193,7 @@ impl Programs {
     }
 
     fn none() -> Programs {
-        Programs { threads: Vec::new(), programs: Vec::new(), regions: Regions::default(), error: None }
+        Programs { threads: Vec::new(), programs: Vec::new(), regions: Regions::default(), error: None, uncached: 0 }
     }
 
     /// Threads of all of them.
@@ -207,6 +216,11 @@ impl Programs {
         self.regions.end()
     }
 
+    /// Threads whose accesses go past the processor's caches, a bit each: traces of what caches have missed.
+    pub fn uncached(&self) -> u64 {
+        self.uncached
+    }
+
     /// What ended a trace before its end, if anything did.
     pub fn take_error(&mut self) -> Option<TraceError> {
         self.error.take()
@@ -223,9 +237,11 @@ impl Steps for Programs {
 
 /// The kinds, each with what makes it.
 type Make = fn(&mut Making<'_>, &'static str) -> Result<(), Error>;
-const KINDS: [(&str, Make); 13] = [
+const KINDS: [(&str, Make); 15] = [
     ("gups", random::make),
     ("mix", random::make),
+    ("chase", chase::make),
+    ("stream", stream::make),
     ("mmap", random::make),
     ("dd-read", sequential::make),
     ("dd-write", sequential::make),

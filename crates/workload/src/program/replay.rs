@@ -7,17 +7,21 @@ use media::{Act, Step};
 
 use super::{Backing, Before, Making, Regions, Thread};
 use crate::error::Error;
-use crate::memory::{Access, Op, Reader};
+use crate::memory::{Access, Format, Op, Reader};
 use crate::trace::TraceError;
 
 /// What a trace touches is brought together in pieces of this many bytes, so that memory need not be as large as its
 /// addresses are far apart.
 const PIECE: u64 = 64 << 10;
 
-/// `trace`: `file`, beside this one.
+/// `trace`: `file`, beside this one; `cached`: its accesses go through the processor's caches, which is what is done with
+/// those of a trace that does not say that they are what caches have missed.
 pub(super) fn make(making: &mut Making<'_>, _: &'static str) -> Result<(), Error> {
     let name = making.keys.text("file", "a memory trace")?;
     let replay = Replay::open(&making.folder.join(name), making.regions)?;
+    if !making.keys.flag("cached", !replay.holds_misses())? {
+        *making.uncached |= 1_u64.checked_shl(making.threads.len() as u32).unwrap_or(0);
+    }
     making.threads.push(Box::new(replay));
     Ok(())
 }
@@ -57,6 +61,15 @@ impl Replay {
         }
         let reader = Reader::open(path, None)?;
         Ok(Replay { reader, chunk, pieces, last: (u64::MAX, 0), fetched: 0 })
+    }
+
+    /// Whether its accesses are what caches of a processor have filled and written back.
+    pub fn holds_misses(&self) -> bool {
+        match self.reader.format() {
+            Format::Nandram => self.reader.header().is_some_and(|header| !header.caches.is_empty()),
+            Format::Ramulator => true,
+            Format::Lackey => false,
+        }
     }
 
     fn place(&mut self, address: u64) -> u64 {

@@ -109,8 +109,8 @@ impl HybridMemory {
     /// How far its flash is worn.
     pub fn wear(&self) -> Wear {
         let stats = self.nvmm.stats();
-        let programs = stats.programs.iter().sum::<u64>() - self.programs_before;
-        Wear { programs, host_programs: stats.programs[0], pages: stats.capacity }
+        let since = stats.since(&self.before);
+        Wear { programs: since.programs.iter().sum(), host_programs: since.programs[0], pages: stats.capacity }
     }
 }
 

@@ -1,7 +1,8 @@
 //! From the hybrid controller to the dies, and back (NVMM, "Nonvolatile Main Memory System Architecture"): a queue before
-//! the translation, which holds what has no physical address yet, then queues of the dies. If what is at the head finds
-//! its die's queue full, all else waits behind it. The queue before the translation is as long as the hybrid controller has
-//! fetches and write-backs: a shorter one would have the same wait in the same order before it.
+//! the translation, which holds what has no physical address yet, then queues of the dies. If a read finds its die's queue
+//! full, translation waits for it. Programs and erases wait in a queue of their own, which no read waits for, until their
+//! die has at most one other operation. The queue before the translation is as long as the hybrid controller has fetches and
+//! write-backs: a shorter one would have the same wait in the same order before it.
 
 use std::collections::VecDeque;
 
@@ -16,6 +17,10 @@ use super::events::{Event, TRANSLATED, View};
 
 /// The operating system, whose pages all are.
 const SYSTEM: Application = Application(1);
+
+fn is_read(action: &Action) -> bool {
+    matches!(action, Action::Read(_))
+}
 
 /// Flash that nothing was ever written to, as the page table's controller sees it.
 pub(super) struct Blank<'a>(pub &'a Store);
@@ -50,8 +55,10 @@ pub(super) struct Flow {
     /// Tag, page, whether it is written.
     queue: VecDeque<(u32, u64, bool)>,
     is_translating: bool,
-    /// Operations with their physical address, for the dies.
+    /// Reads with their physical address that found no room at their dies: nothing is translated meanwhile.
     operations: VecDeque<Action>,
+    /// Programs and erases that did: no read waits for them.
+    writes: VecDeque<Action>,
     /// Sequence number of each program under way, by its id; logical number of what is in each copy buffer.
     sequences: Vec<u64>,
     copies: Vec<u32>,
@@ -65,6 +72,7 @@ impl Flow {
             queue: VecDeque::new(),
             is_translating: false,
             operations: VecDeque::new(),
+            writes: VecDeque::new(),
             sequences: Vec::new(),
             copies: vec![0; nvmm.segments as usize],
             stats: FlowStats::default(),
@@ -91,6 +99,12 @@ impl Flow {
     #[inline(always)]
     pub fn is_ready(&self) -> bool {
         !self.is_translating && !self.queue.is_empty() && self.operations.is_empty()
+    }
+
+    /// Operations wait for room at their dies.
+    #[inline(always)]
+    fn is_waiting(&self) -> bool {
+        !(self.operations.is_empty() && self.writes.is_empty())
     }
 
     pub fn stats(&self) -> FlowStats {
@@ -181,7 +195,7 @@ impl HybridMemory {
             let (page, _) = self.nand.place_of(id);
             self.move_data(Move::FlashToHost { page, tag, segment: 0 });
         }
-        if !self.around.flow.operations.is_empty() {
+        if self.around.flow.is_waiting() {
             self.dispatch(now);
         }
         self.around.now = now;
@@ -242,7 +256,7 @@ impl HybridMemory {
 
     /// Does what the page table's controller wants done: data at once, operations through the queues.
     fn perform(&mut self, now: Time) {
-        let waited = !self.around.flow.operations.is_empty();
+        let waited = self.around.flow.is_waiting();
         if !self.flash.moves.is_empty() || !self.flash.actions.is_empty() {
             self.act(now);
         }
@@ -349,8 +363,11 @@ impl HybridMemory {
     /// An operation goes to its die, or behind those that wait.
     #[inline]
     fn start_in_turn(&mut self, now: Time, action: Action) {
-        if !self.around.flow.operations.is_empty() || !self.start(now, action) {
-            self.around.flow.operations.push_back(action);
+        let flow = &self.around.flow;
+        let waits = if is_read(&action) { !flow.operations.is_empty() } else { !flow.writes.is_empty() };
+        if waits || !self.start(now, action) {
+            let flow = &mut self.around.flow;
+            if is_read(&action) { flow.operations.push_back(action) } else { flow.writes.push_back(action) }
         }
     }
 
@@ -360,6 +377,11 @@ impl HybridMemory {
             && self.start(now, action)
         {
             self.around.flow.operations.pop_front();
+        }
+        while let Some(action) = self.around.flow.writes.front().copied()
+            && self.start(now, action)
+        {
+            self.around.flow.writes.pop_front();
         }
     }
 
@@ -371,7 +393,8 @@ impl HybridMemory {
             Action::Erase(op) => op.block.die,
             other => unreachable!("{other:?} is no operation"),
         };
-        if !self.has_room(die) {
+        // A die's queue is for reads: a program or an erase waits until no more than one other operation is there.
+        if !is_read(&action) && self.nand.die_load(die) > 1 || !self.has_room(die) {
             return false;
         }
         match action {
@@ -429,7 +452,7 @@ impl HybridMemory {
             let (address, _) = self.place(page * segments);
             self.ask_at_once(Request::Delete { address });
         }
-        self.programs_before = self.nvmm.stats().programs.iter().sum();
+        self.before = self.nvmm.stats();
     }
 
     /// Asks the page table for something before time begins.

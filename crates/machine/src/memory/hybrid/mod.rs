@@ -92,8 +92,8 @@ pub struct HybridMemory {
     /// The first request to the page table that was refused.
     fault: Option<nvmm::Error>,
     table_dram: energy::TableDram,
-    /// Flash pages programmed before time began.
-    programs_before: u64,
+    /// What the page table had done before time began: setting up is not counted.
+    before: nvmm::Stats,
     config: HybridConfig,
 }
 
@@ -113,6 +113,7 @@ impl HybridMemory {
         let mut config = config.clone();
         let slots = config.cache.write_backs();
         config.cache.moves = config.verify;
+        config.dram.populated = Some(wanted);
         config.nvmm.controller = CONTROLLER;
         config.nvmm.tags = config.cache.fetches + slots + 1;
         config.nand.payload = if config.verify { PayloadKind::Bytes } else { PayloadKind::None };
@@ -138,7 +139,7 @@ impl HybridMemory {
             },
             dram_at: Time::MAX,
             table_dram: energy::TableDram::new(&config)?,
-            programs_before: 0,
+            before: nvmm::Stats::default(),
             nvmm,
             flash: nvmm::Actions::default(),
             nand,
@@ -146,7 +147,10 @@ impl HybridMemory {
             config,
         };
         memory.set_up();
-        memory.programs_before = memory.nvmm.stats().programs.iter().sum();
+        if memory.config.full {
+            memory.nvmm.open_points();
+        }
+        memory.before = memory.nvmm.stats();
         Ok(memory)
     }
 

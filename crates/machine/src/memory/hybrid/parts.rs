@@ -20,6 +20,8 @@ impl HybridConfig {
         let geometry = system.geometry();
         let segments = (PAGE / system.flash.page) as u32;
         let pages = (n.capacity / PAGE) as u32;
+        let open_blocks = n.open_blocks.unwrap_or_else(|| geometry.all_dies() * geometry.planes);
+        let buffers = cache.buffers.unwrap_or_else(|| (open_blocks + 64).min(1 << 16));
         let all = pages.saturating_mul(segments + 4).saturating_add(4 * segments);
         HybridConfig {
             link: LineLinkConfig {
@@ -37,7 +39,7 @@ impl HybridConfig {
                 tag_reads: cache.tag_reads,
                 fetches: cache.fetches,
                 prefetches: if prefetch.kind == PrefetchType::None { 0 } else { prefetch.fetches },
-                buffers: cache.buffers,
+                buffers,
                 cold: cache.cold,
                 prefetch: match prefetch.kind {
                     PrefetchType::None => Prefetch::None,
@@ -63,9 +65,9 @@ impl HybridConfig {
                 },
                 consolidate: n.consolidate,
                 collect_start: n.collect_start,
-                open_blocks: n.open_blocks.unwrap_or_else(|| geometry.all_dies() * geometry.planes),
+                open_blocks,
                 tokens: n.tokens,
-                tags: cache.fetches + cache.fetches + cache.buffers + 1,
+                tags: cache.fetches + cache.fetches + buffers + 1,
                 journal_pages: n.journal,
                 time_bits: 24,
             },

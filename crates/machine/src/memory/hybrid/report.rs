@@ -9,7 +9,7 @@ impl HybridMemory {
     /// Caches, queues, page table, flash, energy by part and lifetime, until `end`.
     pub fn report(&mut self, end: Time) -> Map<String, Value> {
         let (cache, table, flow, wear) =
-            (*self.hybrid.stats(), self.nvmm.stats(), self.around.flow.stats(), self.wear());
+            (*self.hybrid.stats(), self.nvmm.stats().since(&self.before), self.around.flow.stats(), self.wear());
         let energy = self.energy(end);
         let endurance = self.config.nand.wear.endurance;
         let lifetime = |part: f64| {

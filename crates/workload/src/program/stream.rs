@@ -1,0 +1,82 @@
+//! STREAM's kernels (McCalpin): arrays that are copied, scaled and added from their beginnings to their ends.
+
+use media::{Act, LINE, Step};
+
+use super::{Backing, Before, Making, Thread};
+use crate::error::Error;
+use crate::trace::TraceError;
+
+/// Lines made at once.
+const BATCH: u64 = 128;
+
+/// Instructions of a line beside its loads and stores: two vectors of 32 bytes, each with what it computes, and the loop.
+const COMPUTE: u32 = 4;
+
+/// The kernels: name, arrays read, array written.
+const KERNELS: [(&str, &[usize], usize); 4] =
+    [("copy", &[0], 2), ("scale", &[2], 1), ("add", &[0, 1], 2), ("triad", &[1, 2], 0)];
+
+/// `kernel`; `array`, the bytes of each of the three arrays; `passes` over them; `warm`, passes before measuring begins;
+/// `threads`, each with its part of each array. The arrays were written before.
+pub(super) fn make(making: &mut Making<'_>, _: &'static str) -> Result<(), Error> {
+    let keys = &mut *making.keys;
+    let kernel = keys.choice("kernel", &KERNELS.map(|(name, ..)| name), None)?;
+    let array = keys.size("array", 4096, None)? / LINE * LINE;
+    let passes = keys.count("passes", (1, 1 << 20), Some(1))?;
+    let warm = keys.count("warm", (0, 1 << 20), Some(0))?;
+    let threads = keys.count("threads", (1, 64), Some(1))?;
+    let arrays = ["a", "b", "c"].map(|name| making.regions.add(name, Backing::Anonymous, Before::Written, array));
+    for thread in 0..threads {
+        let part = |n: u64| array / LINE * n / threads * LINE;
+        let (_, from, to) = KERNELS[kernel];
+        making.threads.push(Box::new(Kernel {
+            from: from.iter().map(|number| arrays[*number]).collect(),
+            to: arrays[to],
+            part: part(thread)..part(thread + 1),
+            at: part(thread),
+            warm,
+            passes,
+        }));
+    }
+    Ok(())
+}
+
+struct Kernel {
+    from: Vec<u64>,
+    to: u64,
+    part: std::ops::Range<u64>,
+    at: u64,
+    warm: u64,
+    passes: u64,
+}
+
+impl Thread for Kernel {
+    fn next(&mut self, steps: &mut Vec<Step>) -> Result<(), TraceError> {
+        if self.passes == 0 || self.part.is_empty() {
+            return Ok(());
+        }
+        for _ in 0..BATCH {
+            let step = |act, instructions, address| Step { instructions, act, bytes: LINE as u32, address };
+            let loads = self.from.iter().map(|array| step(Act::Load, 1, array + self.at));
+            steps.extend(loads);
+            steps.push(step(Act::Store, COMPUTE, self.to + self.at));
+            self.at += LINE;
+            if self.at < self.part.end {
+                continue;
+            }
+            self.at = self.part.start;
+            if self.warm == 0 {
+                self.passes -= 1;
+            } else {
+                self.warm -= 1;
+                if self.warm == 0 {
+                    steps.push(Step { act: Act::Begin, ..Step::default() });
+                }
+            }
+            if self.passes == 0 {
+                break;
+            }
+        }
+        Ok(())
+    }
+}
