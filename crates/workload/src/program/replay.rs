@@ -67,7 +67,7 @@ impl Replay {
     pub fn holds_misses(&self) -> bool {
         match self.reader.format() {
             Format::Nandram => self.reader.header().is_some_and(|header| !header.caches.is_empty()),
-            Format::Ramulator => true,
+            Format::Ramulator | Format::Dram => true,
             Format::Lackey => false,
         }
     }
