@@ -54,6 +54,10 @@ fn add(
         }
         found.push(Interval { from, to, counters, state: *state });
     }
+    // The recorder has no windows after the last request.
+    if let Some(interval) = found.last_mut() {
+        interval.to = interval.to.max(end);
+    }
 }
 
 /// The rest, after the last reading, belongs to the last interval.

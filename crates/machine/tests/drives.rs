@@ -42,7 +42,7 @@ fn rate(bytes: u64, depth: u32, count: u32) -> f64 {
     let small = [
         ("flash.blocks", "24"),
         ("flash.pages", "48"),
-        ("ftl.gc.start", "2"),
+        ("ftl.gc.start", "3"),
         ("ftl.capacity", "auto"),
         ("ftl.over_provisioning", "0.4"),
         ("ftl.slc_cache.size", "0B"),

@@ -17,7 +17,7 @@ const SMALL: [(&str, &str); 8] = [
     ("flash.chips", "1"),
     ("flash.blocks", "24"),
     ("flash.pages", "48"),
-    ("ftl.gc.start", "2"),
+    ("ftl.gc.start", "3"),
     ("ftl.capacity", "auto"),
     ("ftl.over_provisioning", "0.4"),
     ("ftl.slc_cache.size", "0B"),

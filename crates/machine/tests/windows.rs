@@ -53,7 +53,8 @@ fn figures_beside_a_table_cover_its_window() {
     let inside = &all["nandram"];
     let span = inside["window"]["span_s"].as_f64().expect("a span");
     let runtime = all["jobs"][0]["write"]["runtime"].as_f64().expect("a runtime") / 1000.0;
-    assert!((span - runtime).abs() < 0.002, "{span} s beside {runtime} s");
+    // From the cut to the first request after it, and from the last request to the end, no request ends.
+    assert!((span - runtime).abs() < 0.012, "{span} s beside {runtime} s");
     let joules = |of: &serde_json::Value| of["energy_j"]["total"].as_f64().expect("energy");
     assert!(joules(inside) < joules(&inside["whole_run"]));
     for (name, busy) in inside["busy"].as_object().expect("parts") {
