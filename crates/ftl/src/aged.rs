@@ -127,21 +127,27 @@ struct Victim {
     collected: u32,
     /// Valid units of the others.
     valid: u32,
-    /// Blocks' worth of space that it has given back, and that is left in the write points.
+    /// Blocks' worth of space that it has given back, and that is left in the write points, less half of the slack.
     room_blocks: u32,
 }
 
 impl Victim {
     /// As far collected as the space in the write points calls for, of which `open` gives the programs: pacing keeps the
-    /// sum of free blocks, their rest and what the victim gave back at `start` blocks and one.
+    /// sum of free blocks, their rest and what the victim gave back at `start` blocks and one, and up to its slack more.
     fn beside(open: &[u32], steady: &steady::Steady, layout: &Layout) -> Victim {
-        let programs = layout.block_programs;
-        let rest: u32 = open.iter().map(|written| programs - written).sum();
-        let room_blocks = rest.div_ceil(programs);
-        let collected = room_blocks * programs - rest;
-        let left = 1.0 - f64::from(collected) / f64::from(programs);
-        Victim { collected, valid: (steady.victim_valid * left).round() as u32, room_blocks }
+        let programs = i64::from(layout.block_programs);
+        let rest: i64 = open.iter().map(|written| programs - i64::from(*written)).sum();
+        let rest = rest - slack_programs(layout);
+        let room_blocks = rest.div_euclid(programs) + i64::from(rest.rem_euclid(programs) > 0);
+        let collected = (room_blocks * programs - rest) as u32;
+        let left = 1.0 - f64::from(collected) / f64::from(layout.block_programs);
+        Victim { collected, valid: (steady.victim_valid * left).round() as u32, room_blocks: room_blocks as u32 }
     }
+}
+
+/// Half of the slack that pacing leaves, in programs.
+fn slack_programs(layout: &Layout) -> i64 {
+    crate::pacing::slack(layout) / 2 / i64::from(layout.program_units)
 }
 
 /// Blocks of `lane` without a bad plane, those of the SLC cache left out.
@@ -193,7 +199,8 @@ fn shape(
 ) -> Result<steady::Steady, ConfigError> {
     let open = open_blocks(config) as f64;
     // Half of each write point and half of the victim are space: what pacing keeps beyond them is in free blocks.
-    let free = f64::from(config.collection.start) + 1.0 - 0.5 * (open + 1.0);
+    let slack = slack_programs(layout) as f64 / f64::from(layout.block_programs);
+    let free = f64::from(config.collection.start) + 1.0 + slack - 0.5 * (open + 1.0);
     let failed = |e: steady::SteadyError| ConfigError(format!("no steady state: {e}"));
     // The victim counts as open, and is half collected on average. How much it held follows from the solution, which
     // hardly depends on it: once more is enough.

@@ -58,8 +58,7 @@ pub fn programmed_before(config: &Config, units: u64) -> u64 {
 
 /// Units by which the host may take a lane below its target.
 pub(crate) fn slack(layout: &Layout) -> i64 {
-    // What keeps each die of a lane busy while copies are at least as many as the space they make.
-    i64::from(2 * layout.per_row * layout.program_units)
+    i64::from((layout.block_units / 8).max(2 * layout.program_units))
 }
 
 impl Ftl {

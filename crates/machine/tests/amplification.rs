@@ -60,10 +60,10 @@ fn overwrite(parts: &Parts, store: Store, passes: f64, seed: u64) -> (f64, Vec<u
 }
 
 fn theory(parts: &Parts, policy: Policy) -> ftl::steady::Steady {
-    // A lane chooses its victim with three blocks free and one more block's worth of room in the two open ones.
+    // A lane chooses its victim with three blocks free, one more block's worth of room in the two open ones, and the slack.
     let pool = Pool {
         blocks: f64::from(BLOCKS),
-        free_blocks: 3.0,
+        free_blocks: 3.125,
         open_blocks: 2.0,
         open_fill: 0.5,
         live_units: f64::from(parts.ftl.user_units),
