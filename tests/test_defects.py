@@ -177,7 +177,7 @@ def test_check_shows_what_applies_first(tmp_path: Path) -> None:
 
 def test_timelines_are_bounded_and_say_what_they_left_out(tmp_path: Path) -> None:
     path = tmp_path / "long.fio"
-    path.write_text("[job]\nrw=randrw\nbs=16k\niodepth=8\ntime_based\nruntime=8\nnorandommap\n")
+    path.write_text("[job]\nrw=randrw\nbs=16k\niodepth=8\ntime_based\nruntime=30\nnorandommap\n")
     result = nandram.run(TINY, path, precondition="fill", timeline=True, cache=None)
     assert result.timeline_json is not None
     assert len(result.timeline_json) < 80e6

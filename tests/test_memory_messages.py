@@ -12,7 +12,11 @@ from nandram import Memory, MemoryReader, StorageError, UserError
 GUIDE = Path(__file__).parent.parent / "docs" / "memory.md"
 
 # What the guide says elsewhere is tried: with a small file system, in test_memory_system.py.
-ELSEWHERE = {"a full file system (`make test-system`)"}
+ELSEWHERE = {
+    "a full file system (`make test-system`)",
+    # tests/test_memory_arrays.py
+    "`close` with an array or buffer alive",
+}
 
 
 def rows() -> dict[str, str]:

@@ -1,5 +1,6 @@
 """Folders that are written to; loads nothing heavy, so that any thread may ask."""
 
+import tempfile
 from pathlib import Path
 
 from nandram.errors import UserError
@@ -11,8 +12,7 @@ def check(folder: Path) -> None:
         raise UserError(f"{folder}: found a file, expected a folder to write to")
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        probe = folder / ".nandram"
-        probe.touch()
-        probe.unlink()
+        with tempfile.TemporaryFile(dir=folder):
+            pass
     except OSError as error:
         raise UserError(f"{folder}: cannot be written: {error.strerror}") from error
