@@ -1,12 +1,24 @@
 """What a reader of a result should know besides the table."""
 
+import errno
 import math
+import os
 from typing import Any
 
 from nandram.units import count, days, duration
 
 _SERVED = ("host_reads", "read_hits", "host_units")
 """Counts of the translation layer: reads of flash and hits of a cache, units that the host wrote."""
+
+
+def failures(jobs: list[dict[str, Any]]) -> list[str]:
+    """Return a line for each job with failed requests, which its rates and latencies leave out."""
+    return [
+        f"{job['jobname']}: {count(job['total_err'], 'request')} failed, not counted above; "
+        f"the first with {errno.errorcode.get(job['first_error'], job['first_error'])} ({os.strerror(job['first_error'])})"
+        for job in jobs
+        if job.get("total_err")
+    ]
 
 
 def of(inside: dict[str, Any], *, reads: bool) -> list[str]:

@@ -162,7 +162,8 @@ class Result:
         """What there is to know about these numbers, such as how much of the start was cut off as warm-up."""
         from nandram import notes
 
-        return [*notes.of(self.inside, reads=any(each.direction == "read" for each in self.traffic)), *self.remarks]
+        reads = any(each.direction == "read" for each in self.traffic)
+        return [*notes.failures(self.summary["jobs"]), *notes.of(self.inside, reads=reads), *self.remarks]
 
     @property
     def title(self) -> str:

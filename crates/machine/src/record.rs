@@ -124,7 +124,7 @@ impl Series {
     fn end(&mut self, index: usize) {
         let latencies = &mut self.latencies;
         let ios = latencies.completion.count();
-        if ios == 0 {
+        if ios == 0 && self.errors == 0 {
             return;
         }
         latencies.submission.record_zeros(ios - latencies.submission.count());
@@ -143,11 +143,11 @@ impl Series {
 /// What a job did in one direction, the warm-up left out.
 #[derive(Clone, Debug, Default)]
 pub struct Totals {
-    /// Requests that ended.
+    /// Requests that ended well.
     pub ios: u64,
     /// Their bytes.
     pub bytes: u64,
-    /// Of them, those that ended badly.
+    /// Requests that failed.
     pub errors: u64,
     /// Their latencies.
     pub latencies: Latencies,
@@ -217,11 +217,14 @@ impl Recorder {
             self.advance(io.at);
         }
         let series = &mut self.series[io.job as usize * DIRECTIONS + Direction::of(io.op) as usize];
-        if io.status != Status::Ok {
+        if io.status == Status::Ok {
+            series.record(io);
+        } else {
+            // A failed request has moved nothing: it counts as an error and nowhere else.
             series.errors += 1;
+            series.last = io.at;
             self.first_errors[io.job as usize].get_or_insert(io.status);
         }
-        series.record(io);
     }
 
     /// Nothing more comes: ends the last window. To be called before anything is asked.

@@ -224,3 +224,21 @@ fn counters_can_be_read_midway_on_every_drive() {
     }
     assert!(tried > 5, "{tried} presets");
 }
+
+#[test]
+fn failed_requests_are_no_throughput() {
+    let sets = [SMALL.as_slice(), &[("flash.failures.program", "0.4")]].concat();
+    let outcome = play(
+        &system("mqsim-ideal-map", &sets),
+        WRITES,
+        &RunOptions { warm_up: WarmUp::Keep, ..options(Preparation::Erased) },
+    );
+    assert!(outcome.machine.ftl().is_read_only(), "the drive was meant to end");
+    let totals = outcome.measured().totals(0, Direction::Write);
+    assert!(totals.errors > 1000, "{} requests failed", totals.errors);
+    assert_eq!(totals.ios + totals.errors, outcome.requests);
+    assert_eq!(totals.bytes, totals.ios * 4096);
+    let all = summary(&system("mqsim-ideal-map", &sets), &outcome);
+    assert_eq!(all["jobs"][0]["write"]["total_ios"], totals.ios);
+    assert_eq!(all["jobs"][0]["total_err"], totals.errors);
+}
