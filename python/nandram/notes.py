@@ -13,12 +13,14 @@ _SERVED = ("host_reads", "read_hits", "host_units")
 
 def failures(jobs: list[dict[str, Any]]) -> list[str]:
     """Return a line for each job with failed requests, which its rates and latencies leave out."""
-    return [
-        f"{job['jobname']}: {count(job['total_err'], 'request')} failed, not counted above; "
-        f"the first with {errno.errorcode.get(job['first_error'], job['first_error'])} ({os.strerror(job['first_error'])})"
-        for job in jobs
-        if job.get("total_err")
-    ]
+    lines = []
+    for job in jobs:
+        if job.get("total_err"):
+            first = job["first_error"]
+            cause = f"{errno.errorcode.get(first, first)} ({os.strerror(first)})"
+            failed = f"{count(job['total_err'], 'request')} failed, not counted above"
+            lines.append(f"{job['jobname']}: {failed}; the first with {cause}")
+    return lines
 
 
 def of(inside: dict[str, Any], *, reads: bool) -> list[str]:

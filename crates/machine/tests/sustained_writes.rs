@@ -51,10 +51,10 @@ fn write(system: &System, parts: &Parts, count: u32) -> (Flown, f64) {
     let mut draw = || Request::new(Op::Write, rng.below(units) * 4096, 4096);
     // The caches fill.
     fly(&mut machine, DEPTH, 20_000, &mut draw);
-    let before = machine.ftl().stats().clone();
+    let before = *machine.ftl().stats();
     let begin = machine.now();
     let mut flown = fly(&mut machine, DEPTH, count, &mut draw);
-    flown.end = flown.end - begin;
+    flown.end -= begin;
     let now = machine.ftl().stats();
     let host = (now.programmed_host - before.programmed_host) as f64;
     let copies = (now.programmed_copy - before.programmed_copy) as f64;
