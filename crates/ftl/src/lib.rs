@@ -77,7 +77,7 @@ pub use host_memory::HostMemoryLoss;
 pub use laid::Laid;
 pub use mount::MountReport;
 pub use occupancy::Occupancy;
-pub use pacing::{programmed_before, target_units};
+pub use pacing::programmed_before;
 pub use stats::Stats;
 
 /// What the layer wants done, in order. The world performs the moves at once, then takes the actions.

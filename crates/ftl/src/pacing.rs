@@ -36,7 +36,7 @@ pub(crate) struct Victim {
 pub(crate) const START_MIN: u32 = 3;
 
 /// Free space in units below which a lane of `config` collects.
-pub fn target_units(config: &Config) -> u64 {
+pub(crate) fn target_units(config: &Config) -> u64 {
     let layout = Layout::new(config);
     (u64::from(config.collection.start) + 1) * u64::from(layout.block_units) + slack(&layout) as u64
 }
@@ -110,7 +110,7 @@ impl Ftl {
         capacity * i64::from(victim.valid.saturating_sub(left)) / i64::from(victim.valid)
     }
 
-    /// As [`capacity`](Self::capacity), without a search where no plane is lost.
+    /// Like [`capacity`](Self::capacity), without a search where no plane is lost.
     #[inline]
     fn capacity_of(&self, block: u32, programs: u32) -> i64 {
         if self.blocks.is_whole() {

@@ -2,8 +2,11 @@
 
 #[path = "support/closed_loop.rs"]
 mod closed_loop;
+#[path = "support/eight_dies.rs"]
+mod eight_dies;
 
 use closed_loop::fly;
+use eight_dies::drive;
 use machine::compose::Parts;
 use machine::prepare::{Preparation, prepare};
 use machine::{Machine, System};
@@ -12,24 +15,6 @@ use nand::PayloadKind;
 use sim::{Streams, Time};
 
 const STEP: u64 = 128 << 10;
-
-fn drive(sets: &[(&str, &str)]) -> System {
-    let mut all = vec![
-        ("flash.channels", "4"),
-        ("flash.chips", "1"),
-        ("flash.dies", "2"),
-        ("flash.planes", "2"),
-        ("flash.blocks", "72"),
-        ("flash.pages", "192"),
-        ("flash.page", "16KiB"),
-        ("flash.cell", "tlc"),
-        ("ftl.unit", "4KiB"),
-        ("ftl.over_provisioning", "0.3"),
-        ("device.write_cache.size", "4MiB"),
-    ];
-    all.extend(sets);
-    System::from_toml("drive", "title = \"a drive\"", &all).expect("a drive")
-}
 
 fn machine(system: &System, preparation: Preparation) -> (Machine, u64) {
     let parts = Parts::new(system, PayloadKind::None).expect("parts");
@@ -63,7 +48,7 @@ fn burst(machine: &mut Machine, offset: u64, bytes: u64) -> f64 {
 #[test]
 fn a_pause_empties_the_slc_cache() {
     let size = 96 << 20;
-    let system = drive(&[("ftl.slc_cache.size", "96MiB")]);
+    let system = drive(&[("ftl.over_provisioning", "0.3"), ("ftl.slc_cache.size", "96MiB")]);
     let (mut machine, _) = machine(&system, Preparation::Filled);
     let first = burst(&mut machine, 0, size);
     let beyond = burst(&mut machine, size, size);
@@ -76,7 +61,7 @@ fn a_pause_empties_the_slc_cache() {
 #[test]
 fn a_pause_collects_ahead() {
     let written = |pause: Time| {
-        let system = drive(&[("ftl.group", "drive"), ("ftl.gc.ahead", "6")]);
+        let system = drive(&[("ftl.over_provisioning", "0.3"), ("ftl.group", "drive"), ("ftl.gc.ahead", "6")]);
         let (mut machine, capacity) = machine(&system, Preparation::Steady);
         let mut rng = Streams::new(2).stream("test.writes");
         let mut draw = || Request::new(Op::Write, rng.below(capacity / 4096) * 4096, 4096);

@@ -2,8 +2,11 @@
 
 #[path = "support/closed_loop.rs"]
 mod closed_loop;
+#[path = "support/eight_dies.rs"]
+mod eight_dies;
 
 use closed_loop::{Flown, fly};
+use eight_dies::drive;
 use machine::compose::Parts;
 use machine::prepare::{Preparation, prepare};
 use machine::{Machine, System};
@@ -16,29 +19,6 @@ const DIES: u32 = 8;
 const PROGRAM_US: f64 = 500.0;
 const READ_US: f64 = 50.0;
 const ERASE_US: f64 = 3500.0;
-
-/// A drive of eight TLC dies. A superblock is 12,288 units: copying the valid ones takes a tenth of a second.
-fn drive(sets: &[(&str, &str)]) -> System {
-    let mut all = vec![
-        ("flash.channels", "4"),
-        ("flash.chips", "1"),
-        ("flash.dies", "2"),
-        ("flash.planes", "2"),
-        ("flash.blocks", "72"),
-        ("flash.pages", "192"),
-        ("flash.page", "16KiB"),
-        ("flash.cell", "tlc"),
-        ("flash.read", "50us"),
-        ("flash.program", "500us"),
-        ("flash.erase", "3.5ms"),
-        ("flash.rate", "1400MT/s"),
-        ("ftl.unit", "4KiB"),
-        ("ftl.over_provisioning", "0.2"),
-        ("device.write_cache.size", "4MiB"),
-    ];
-    all.extend(sets);
-    System::from_toml("drive", "title = \"a drive\"", &all).expect("a drive")
-}
 
 /// Writes a drive at random from steady state; returns what came of it, and write amplification.
 fn write(system: &System, parts: &Parts, count: u32) -> (Flown, f64) {
@@ -71,7 +51,7 @@ fn at(flown: &Flown, part: f64) -> Time {
 fn collection_never_stops_the_host_whatever_group_and_policy() {
     for group in ["drive", "die", "plane"] {
         for policy in ["greedy", "cost-benefit", "fifo", "d-choices"] {
-            let system = drive(&[("ftl.group", group), ("ftl.gc.policy", policy)]);
+            let system = drive(&[("ftl.over_provisioning", "0.2"), ("ftl.group", group), ("ftl.gc.policy", policy)]);
             let parts = Parts::new(&system, PayloadKind::None).expect("parts");
             let (flown, amplification) = write(&system, &parts, 60_000);
             let name = format!("{group}, {policy}");
