@@ -191,3 +191,11 @@ def test_a_smaller_copy_is_one_flag(job: Path, capsys: pytest.CaptureFixture[str
     assert "read" in capsys.readouterr().out
     assert nandram.load("nvme-client-tlc", scale="1/64").values["flash"]["channels"] == 8
     assert "expected 1/N" in told(capsys, "run", "nvme-client-tlc", str(job), "--scale", "64")
+
+
+def test_write_amplification_is_not_shown_for_a_sliver_of_a_drive_write(tmp_path: Path) -> None:
+    path = tmp_path / "few.fio"
+    path.write_text("[job]\nrw=randwrite\nbs=4k\niodepth=8\nnorandommap\nnumber_ios=20000\n")
+    result = nandram.run("nvme-client-tlc", path, precondition="steady", cache=None)
+    (line,) = (line for line in result.notes if line.startswith("write amplification"))
+    assert line.startswith("write amplification: not shown for 0.008"), line
