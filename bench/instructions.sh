@@ -89,7 +89,7 @@ The map of that drive has 393 units of 8 KiB: \`ftl.map_cache.size=4MiB\` holds 
 
 Writes begin in the analytic steady state, go through a cache of 2 MiB, and include their share of garbage collection:
 \`$writes\`, two units a page, planes that write
-and collect by themselves. Over-provisioning is that of the 124 blocks a plane beside the 4 that are free or open
+and collect by themselves. Over-provisioning is that of the 123 blocks per plane without the 5 that are free or open
 (\`ftl.over_provisioning\`, of all 128, in brackets); the write amplification is that between the ends of the two runs. With
 8 KiB units each write also reads the other half of its unit.
 
@@ -106,10 +106,10 @@ row() {
     echo "| random write | $1 KiB | $2 ($3) | $factor | $count | 80,000 and 160,000 |" >>BENCH.md
 }
 
-row 4 "7 %" 0.104
-row 4 "12.5 %" 0.161
-row 4 "28 %" 0.321
-row 8 "28 %" 0.321
+row 4 "7 %" 0.1135
+row 4 "12.5 %" 0.1707
+row 4 "28 %" 0.332
+row 8 "28 %" 0.332
 
 {
     printf '\n## DRAM\n\nOf a controller and its channel alone (`bench/dram.sh`), with what submits to it.\n\n'
