@@ -97,7 +97,7 @@ fn find(name: &str, folder: &Path) -> Result<Found, SystemError> {
             _ => error.to_string(),
         })
     };
-    // A pipe or a device may never end, and a file is read again by whoever checks it first.
+    // A pipe or a device may never end, and a file that is checked first is read twice.
     let about = std::fs::metadata(&path).map_err(told)?;
     if !about.is_file() {
         let found = if about.is_dir() { "a folder" } else { "a pipe or a device" };

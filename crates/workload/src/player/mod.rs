@@ -127,7 +127,7 @@ pub struct Player {
     now: Time,
 }
 
-/// Depths that are told apart: 1, 2, 4, 8, 16, 32, and 64 or more, each up to the next.
+/// Bounds of the depth counters: 1, 2, 4, 8, 16, 32, and 64 or more, each up to the next.
 pub const DEPTHS: usize = 7;
 
 /// A job and where it stands with the player.
