@@ -65,7 +65,7 @@ test-system: build wheel loom
 		chromium chromium-driver
 	$(BIN)/python -m pytest -m system
 	CARGO_PROFILE_RELEASE_LTO=off HISTORIES=50 cargo test --release --package sim --package ftl --lib --test histories --quiet $(VALGRIND)
-	CARGO_PROFILE_RELEASE_LTO=off HISTORIES=50 cargo test --release --package machine --test power_cuts --quiet $(VALGRIND)
+	CARGO_PROFILE_RELEASE_LTO=off HISTORIES=50 cargo test --release --package storage --test power_cuts --quiet $(VALGRIND)
 	cargo test --package probe --lib --test block --quiet $(VALGRIND) -- block::engine requests:: files::
 	cargo test --package memory --lib --test files --test beside --quiet $(VALGRIND) -- disk:: without_io_uring what_was_synced areas_are \
 		a_reader_has a_backup_is
@@ -92,7 +92,7 @@ probe-accuracy:
 
 # What main memory does beside what bounds it, written to docs/main-memory.md.
 main-memory:
-	cargo run --release --quiet --package machine --example main_memory > docs/main-memory.md.new
+	cargo run --release --quiet --package main_memory --example main_memory > docs/main-memory.md.new
 	mv docs/main-memory.md.new docs/main-memory.md
 
 # The documentation site, in build/site; a warning ends it.

@@ -9,7 +9,7 @@ set -eu
 cd "$(dirname "$0")/.."
 command -v valgrind >/dev/null || { echo "bench: valgrind is not installed (make test-system installs it)" >&2; exit 2; }
 target="${CARGO_TARGET_DIR:-target}"
-cargo build --release --quiet -p machine --example run
+cargo build --release --quiet -p main_memory --example run
 scratch="$(mktemp -d)"
 trap 'rm -rf "$scratch"' EXIT
 

@@ -5,7 +5,7 @@ set -eu
 cd "$(dirname "$0")/.."
 command -v valgrind >/dev/null || { echo "bench: valgrind is not installed (make test-system installs it)" >&2; exit 2; }
 cargo build --release --quiet -p nvmm --example requests
-cargo build --release --quiet -p machine --example memory
+cargo build --release --quiet -p main_memory --example memory
 requests="${CARGO_TARGET_DIR:-target}/release/examples/requests"
 memory="${CARGO_TARGET_DIR:-target}/release/examples/memory"
 
@@ -19,7 +19,7 @@ cat <<'TABLE'
 ## The NVMM controller
 
 Written by `make bench` (`bench/nvmm.sh`): callgrind's count, the difference of runs of 10,000 and 30,000 requests
-(`crates/nvmm/examples/requests.rs`): one segment of 8 KB of a random page, one at a time, over flash that ends everything at
+(`crates/parts/nvmm/examples/requests.rs`): one segment of 8 KB of a random page, one at a time, over flash that ends everything at
 once; what ends it is included, and a write's share of collection and commits.
 
 | request | instructions |
@@ -40,7 +40,7 @@ cat <<'TABLE'
 ## Flash behind DRAM
 
 Written by `make bench` (`bench/nvmm.sh`): callgrind's count, the difference of runs of 10,000 and 30,000 random reads of 64
-bytes over that of their reads (`crates/machine/examples/memory.rs`): 8 GiB of SLC on eight channels, full, behind 512 MiB of
+bytes over that of their reads (`crates/machine/main_memory/examples/memory.rs`): 8 GiB of SLC on eight channels, full, behind 512 MiB of
 DDR3-1600 on two, 16 ways, tags of 1,024 sets in the controller. All DRAM commands, the page table, the flash and who asks are
 in it. `memory.scheduler` says how DRAM is served: in order, or by first-ready scheduling, which searches its queues.
 

@@ -17,7 +17,7 @@ cat <<'TABLE'
 ## Page requests
 
 Written by `make bench` (`bench/pages.sh`): callgrind's count, the difference of runs of 100,000 and 300,000 requests
-(`crates/pager/examples/pages.rs`): the page trace of djpeg for ARM at -O2, over and over; 4 KB of SRAM, two buffers. MIN
+(`crates/parts/pager/examples/pages.rs`): the page trace of djpeg for ARM at -O2, over and over; 4 KB of SRAM, two buffers. MIN
 includes finding the next uses.
 
 | policy | instructions |

@@ -1,0 +1,300 @@
+//! The Python module `nandram._core`: system files and runs, as Python sees them (`python/nandram/_core.pyi`).
+
+mod columns;
+mod files;
+#[cfg(target_os = "linux")]
+mod mapping;
+#[cfg(target_os = "linux")]
+mod memory;
+#[cfg(target_os = "linux")]
+mod memory_reader;
+mod options;
+mod paging;
+mod probing;
+mod watched;
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::thread;
+use std::time::Duration;
+
+use ::main_memory::run as programs;
+use ::paging::run as pages;
+use ::storage::run::{Progress, run as play};
+use ::storage::{manifest, summary};
+use ::system::System;
+use ::system::link::LinkType;
+use ::system::memory::MainMemory;
+use pyo3::exceptions::PyKeyboardInterrupt;
+use pyo3::prelude::*;
+use pyo3::types::PyDict;
+use sim::{Time, Timeline};
+use workload::Workload;
+
+use crate::watched::Watched;
+
+/// How often Python has its turn.
+const WATCH_EVERY: Duration = Duration::from_millis(100);
+
+/// A user's mistake: `nandram.UserError` with its one line.
+fn user_error(py: Python<'_>, message: impl ToString) -> PyErr {
+    let class = py.import("nandram.errors").and_then(|module| module.getattr("UserError"));
+    match class.and_then(|class| class.call1((message.to_string(),))) {
+        Ok(error) => PyErr::from_value(error),
+        Err(error) => error,
+    }
+}
+
+fn load(py: Python<'_>, system: &str, sets: &[String]) -> PyResult<System> {
+    let pairs = sets.iter().map(|set| System::split_set(set)).collect::<Result<Vec<_>, _>>();
+    let pairs = pairs.map_err(|e| user_error(py, e))?;
+    System::load(system, &pairs).map_err(|e| user_error(py, e))
+}
+
+/// The resolved system file; `changed`: without defaults and what it extends.
+#[pyfunction]
+#[pyo3(signature = (system, sets, changed = false))]
+fn check(py: Python<'_>, system: &str, sets: Vec<String>, changed: bool) -> PyResult<String> {
+    let loaded = load(py, system, &sets)?;
+    Ok(if changed { loaded.changed_toml() } else { loaded.resolved_toml() })
+}
+
+/// That a workload is a file: it is read again for its hash, and a pipe or a device may never end.
+fn expect_file(py: Python<'_>, path: &str) -> PyResult<()> {
+    match std::fs::metadata(path) {
+        Ok(about) if !about.is_file() => {
+            let found = if about.is_dir() { "a folder" } else { "a pipe or a device" };
+            Err(user_error(py, format!("{path}: found {found}, expected a file")))
+        }
+        // What is not there is reported by its reader.
+        _ => Ok(()),
+    }
+}
+
+/// Every value of a system that applies, with its place and its basis, as JSON.
+#[pyfunction]
+fn settings(py: Python<'_>, system: &str, sets: Vec<String>) -> PyResult<String> {
+    Ok(serde_json::Value::Object(manifest::settings(&load(py, system, &sets)?)).to_string())
+}
+
+/// The JSON Schema of system files.
+#[pyfunction]
+fn schema() -> String {
+    format!("{:#}\n", System::schema())
+}
+
+/// The presets: name and one line.
+#[pyfunction]
+fn systems() -> Vec<(&'static str, &'static str)> {
+    ::system::presets().to_vec()
+}
+
+/// The file of a preset.
+#[pyfunction]
+fn read_preset(py: Python<'_>, name: &str) -> PyResult<&'static str> {
+    let names: Vec<&str> = ::system::presets().iter().map(|(name, _)| *name).collect();
+    let unknown = || user_error(py, format!("found no preset `{name}`, expected one of {}", names.join(", ")));
+    ::system::preset(name).ok_or_else(unknown)
+}
+
+/// The claims of papers and the experiments that test them: path and text.
+#[pyfunction]
+fn papers() -> Vec<(&'static str, &'static str)> {
+    files::FILES.to_vec()
+}
+
+/// What a run gave.
+#[pyclass(frozen)]
+struct RunOutput {
+    #[pyo3(get)]
+    summary_json: String,
+    #[pyo3(get)]
+    manifest_json: String,
+    #[pyo3(get)]
+    timeline_json: Option<String>,
+    outcome: columns::Tables,
+}
+
+#[pymethods]
+impl RunOutput {
+    #[getter]
+    fn latency<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        self.outcome.latency(py)
+    }
+
+    #[getter]
+    fn throughput<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        self.outcome.throughput(py)
+    }
+
+    #[getter]
+    fn drive<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        self.outcome.drive(py)
+    }
+
+    #[getter]
+    fn dies<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        self.outcome.dies(py)
+    }
+}
+
+/// Runs a workload on a system.
+///
+/// The run has a thread of its own, and this one watches: so that Python has its interrupts, and shows how far it is,
+/// while a drive is prepared too, which cannot be stopped midway: interrupted there, it is left to end by itself.
+#[pyfunction]
+fn run(
+    py: Python<'_>,
+    system: &str,
+    sets: Vec<String>,
+    workload: &str,
+    options: &Bound<'_, PyDict>,
+    progress: Option<Py<PyAny>>,
+) -> PyResult<RunOutput> {
+    let loaded = Arc::new(load(py, system, &sets)?);
+    let given = options;
+    let options = options::read(given).map_err(|e| user_error(py, e))?;
+    let named = (system, &sets[..]);
+    expect_file(py, workload)?;
+    if loaded.link.kind == LinkType::OneNand {
+        options::check_pages(given).map_err(|e| user_error(py, format!("{workload}: {e}")))?;
+        let (of, path, how) = (Arc::clone(&loaded), PathBuf::from(workload), options.clone());
+        let work = move |watched: &Watched<Progress>| pages::run(&of, &path, &how, &mut |now| watched.go_on(now));
+        let outcome = in_thread(py, progress.as_ref(), work)?.map_err(|e| user_error(py, e))?;
+        let machine = &outcome.machine;
+        let (nand, now) = (machine.nand(), machine.now());
+        let dies: Vec<_> = (0..nand.config().geometry.all_dies()).map(|die| nand.die_stats(now, die as u16)).collect();
+        let tables = columns::Tables::of(outcome.measured(), &dies, machine.now());
+        let summary = pages::summary(&loaded, &outcome);
+        return output(py, &loaded, named, workload, &options, (false, machine.timeline(), summary, tables));
+    }
+    if loaded.memory.kind != MainMemory::None {
+        options::check_programs(given).map_err(|e| user_error(py, format!("{workload}: {e}")))?;
+        let (of, path, how) = (Arc::clone(&loaded), PathBuf::from(workload), options.clone());
+        let work = move |watched: &Watched<Progress>| programs::run(&of, &path, &how, &mut |now| watched.go_on(now));
+        let outcome = in_thread(py, progress.as_ref(), work)?.map_err(|e| match e {
+            programs::MemoryError::Workload(e) => user_error(py, misfit(&e, "programs and memory traces")),
+            e => user_error(py, e),
+        })?;
+        let tables = columns::Tables::of(outcome.measured(), &[], outcome.end);
+        return output(py, &loaded, named, workload, &options, (false, None, outcome.summary(), tables));
+    }
+    let takes = "fio jobs and block traces";
+    let format = options::format(given).map_err(|e| user_error(py, e))?;
+    let played = Workload::open(Path::new(workload), format).map_err(|e| user_error(py, misfit(&e, takes)))?;
+    options::check(given, &options, &played).map_err(|e| user_error(py, format!("{workload}: {e}")))?;
+    let (of, how) = (Arc::clone(&loaded), options.clone());
+    let work = move |watched: &Watched<Progress>| play(&of, &played, &how, &mut |now| watched.go_on(now));
+    let outcome = in_thread(py, progress.as_ref(), work)?.map_err(|e| user_error(py, e))?;
+    if outcome.requests == 0 {
+        return Err(user_error(py, format!("{workload}: found no request to play")));
+    }
+    let machine = &outcome.machine;
+    let tables = columns::Tables::of_drive(&outcome);
+    let summary = summary::summary(&loaded, &outcome);
+    output(py, &loaded, named, workload, &options, (outcome.prepared.restored, machine.timeline(), summary, tables))
+}
+
+/// The message of a workload that was not opened; of one that may be for another kind of system, what this one takes.
+fn misfit(error: &workload::Error, takes: &str) -> String {
+    match error {
+        workload::Error::Trace(trace) if matches!(**trace, workload::trace::TraceError::Undetected { .. }) => {
+            format!("{error}; this system takes {takes}")
+        }
+        error => error.to_string(),
+    }
+}
+
+/// Does `work` in a thread of its own, which this one watches.
+fn in_thread<T: Send + 'static>(
+    py: Python<'_>,
+    progress: Option<&Py<PyAny>>,
+    work: impl FnOnce(&Watched<Progress>) -> T + Send + 'static,
+) -> PyResult<T> {
+    let watched = Arc::new(Watched::new(Progress { fraction: 0.0, now: Time::ZERO, done: 0 }));
+    let worker = {
+        let watched = Arc::clone(&watched);
+        thread::spawn(move || {
+            let outcome = work(&watched);
+            watched.end();
+            outcome
+        })
+    };
+    loop {
+        if let Err(error) = watch(py, progress, watched.now()) {
+            watched.stop();
+            return Err(error);
+        }
+        if worker.is_finished() {
+            break;
+        }
+        py.detach(|| watched.wait(WATCH_EVERY));
+    }
+    worker.join().map_err(|panic| std::panic::resume_unwind(panic))
+}
+
+/// Gives Python its turn. An error if it interrupts, raises or says that it is enough.
+fn watch(py: Python<'_>, progress: Option<&Py<PyAny>>, now: Progress) -> PyResult<()> {
+    py.check_signals()?;
+    match progress {
+        Some(callback) if !callback.call1(py, (now.fraction, now.now.secs_f64(), now.done))?.is_truthy(py)? => {
+            Err(PyKeyboardInterrupt::new_err("stopped by the progress callback"))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// What a run gave: whether its drive was restored, its timeline, summary and tables.
+type Given<'a> = (bool, Option<&'a Timeline>, serde_json::Value, columns::Tables);
+
+fn output(
+    py: Python<'_>,
+    system: &System,
+    (named, sets): (&str, &[String]),
+    workload: &str,
+    options: &::storage::run::RunOptions,
+    (restored, timeline, summary, tables): Given<'_>,
+) -> PyResult<RunOutput> {
+    let timeline_json = match timeline {
+        Some(timeline) => {
+            let mut text = Vec::new();
+            timeline.write(&mut text)?;
+            Some(String::from_utf8(text).map_err(|e| user_error(py, e))?)
+        }
+        None => None,
+    };
+    Ok(RunOutput {
+        summary_json: format!("{summary:#}\n"),
+        manifest_json: format!("{:#}\n", manifest::manifest(system, named, sets, workload, options, restored)),
+        timeline_json,
+        outcome: tables,
+    })
+}
+
+/// The native part of nandram.
+#[pymodule]
+fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    module.add_function(wrap_pyfunction!(check, module)?)?;
+    module.add_function(wrap_pyfunction!(schema, module)?)?;
+    module.add_function(wrap_pyfunction!(settings, module)?)?;
+    module.add_function(wrap_pyfunction!(systems, module)?)?;
+    module.add_function(wrap_pyfunction!(read_preset, module)?)?;
+    module.add_function(wrap_pyfunction!(papers, module)?)?;
+    module.add_function(wrap_pyfunction!(run, module)?)?;
+    module.add_function(wrap_pyfunction!(probing::probe_tests, module)?)?;
+    module.add_function(wrap_pyfunction!(probing::probe_plan, module)?)?;
+    module.add_function(wrap_pyfunction!(probing::probe, module)?)?;
+    module.add_class::<probing::ProbeOutput>()?;
+    module.add_function(wrap_pyfunction!(paging::paging, module)?)?;
+    module.add_function(wrap_pyfunction!(paging::paging_sweep, module)?)?;
+    #[cfg(target_os = "linux")]
+    {
+        module.add_class::<mapping::MemoryArea>()?;
+        module.add_class::<memory::MemoryFile>()?;
+        module.add_class::<memory_reader::MemoryReading>()?;
+        module.add_function(wrap_pyfunction!(memory::memory_info, module)?)?;
+        module.add_function(wrap_pyfunction!(memory_reader::memory_backup, module)?)?;
+    }
+    module.add("__version__", env!("CARGO_PKG_VERSION"))?;
+    module.add_class::<RunOutput>()
+}

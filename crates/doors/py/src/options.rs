@@ -1,0 +1,127 @@
+//! The options of a run, from the dictionary that Python hands over.
+
+use std::path::PathBuf;
+
+use ::storage::prepare::Preparation;
+use ::storage::run::{RunOptions, WarmUp};
+use nand::PayloadKind;
+use pyo3::prelude::*;
+use pyo3::types::PyDict;
+use workload::trace::{Columns, Format};
+use workload::{Beyond, Replay, Workload};
+
+/// Spans that a timeline keeps: some 60 MB of JSON, which Perfetto opens in seconds.
+const TIMELINE_SPANS: usize = 400_000;
+/// Requests that closed-loop replay keeps outstanding unless told otherwise.
+const DEPTH: u32 = 32;
+
+/// Reads the options.
+pub fn read(options: &Bound<'_, PyDict>) -> Result<RunOptions, String> {
+    let mut found = RunOptions::default();
+    for (key, value) in options {
+        let key: String = key.extract().map_err(|e: PyErr| e.to_string())?;
+        set(&mut found, options, &key, &value).map_err(|e| format!("{key}: {e}"))?;
+    }
+    Ok(found)
+}
+
+/// The format of the trace, where its columns are named.
+pub fn format(given: &Bound<'_, PyDict>) -> Result<Option<Format>, String> {
+    let Some(columns) = given.get_item("columns").map_err(|e| e.to_string())? else { return Ok(None) };
+    let columns: Columns = get::<String>(&columns)?.parse().map_err(|why| format!("columns: {why}"))?;
+    Ok(Some(Format::Columns(columns)))
+}
+
+/// Options that are for traces alone must not be given with jobs, which would ignore them.
+pub fn check(given: &Bound<'_, PyDict>, options: &RunOptions, workload: &Workload) -> Result<(), String> {
+    let name = match given.contains("replay") {
+        _ if workload.is_trace() => return Ok(()),
+        Ok(true) => "replay",
+        _ if options.beyond == Beyond::Wrap => "wrap",
+        _ => return Ok(()),
+    };
+    Err(format!("found a job file with `{name}`, expected a trace: jobs keep their own times and places"))
+}
+
+/// Of the options, a page trace has a seed and a timeline alone: each request waits for the one before.
+pub fn check_pages(given: &Bound<'_, PyDict>) -> Result<(), String> {
+    let options = read(given)?;
+    let found = |name: &str| given.contains(name).map_err(|e| e.to_string());
+    let name = match () {
+        () if found("replay")? => "replay",
+        () if found("warm_up")? && options.warm_up != WarmUp::Keep => "warm_up",
+        () if options.preparation != Preparation::Erased => "precondition",
+        () if options.payload != PayloadKind::None => "payload",
+        () if options.beyond == Beyond::Wrap => "wrap",
+        () if found("columns")? => "columns",
+        () => return Ok(()),
+    };
+    Err(format!("found a page trace with `{name}`, expected none: each of its requests waits for the one before"))
+}
+
+/// Of the options, programs have a seed, and where there is a drive its cache: their threads wait for what they load.
+pub fn check_programs(given: &Bound<'_, PyDict>) -> Result<(), String> {
+    let options = read(given)?;
+    let found = |name: &str| given.contains(name).map_err(|e| e.to_string());
+    let name = match () {
+        () if found("replay")? => "replay",
+        () if found("warm_up")? && options.warm_up != WarmUp::Keep => "warm_up",
+        () if options.preparation != Preparation::Erased => "precondition",
+        () if options.payload != PayloadKind::None => "payload",
+        () if options.beyond == Beyond::Wrap => "wrap",
+        () if options.timeline.is_some() => "timeline",
+        () if found("columns")? => "columns",
+        () => return Ok(()),
+    };
+    Err(format!("found programs with `{name}`, expected none: their threads wait for what they load"))
+}
+
+fn get<'py, T>(value: &Bound<'py, PyAny>) -> Result<T, String>
+where
+    T: for<'a> FromPyObject<'a, 'py>,
+    for<'a> <T as FromPyObject<'a, 'py>>::Error: Into<PyErr>,
+{
+    value.extract::<T>().map_err(|e| Into::<PyErr>::into(e).to_string())
+}
+
+fn set(found: &mut RunOptions, all: &Bound<'_, PyDict>, key: &str, value: &Bound<'_, PyAny>) -> Result<(), String> {
+    match key {
+        "seed" => found.seed = get(value)?,
+        "payload" => {
+            found.payload = match get::<String>(value)?.as_str() {
+                "none" => PayloadKind::None,
+                "stamp" => PayloadKind::Stamp,
+                other => return Err(format!("found `{other}`, expected none or stamp")),
+            }
+        }
+        "timeline" => found.timeline = get::<bool>(value)?.then_some(TIMELINE_SPANS),
+        "wrap" => found.beyond = if get(value)? { Beyond::Wrap } else { Beyond::Error },
+        "precondition" => {
+            let name: String = get(value)?;
+            let known = Preparation::NAMES.iter().find(|(n, _)| *n == name);
+            found.preparation = known.ok_or_else(|| format!("found `{name}`"))?.1;
+        }
+        "cache" => found.cache = Some(get::<PathBuf>(value)?),
+        "warm_up" => {
+            found.warm_up = match get::<String>(value)?.as_str() {
+                "detect" => WarmUp::Detect,
+                "keep" => WarmUp::Keep,
+                time => WarmUp::Cut(sim::units::time(time).map_err(|e| e.to_string())?),
+            }
+        }
+        "replay" => {
+            let optional = |name: &str| all.get_item(name).map_err(|e| e.to_string());
+            found.replay = match get::<String>(value)?.as_str() {
+                "open" => Replay::OpenLoop,
+                "closed" => Replay::ClosedLoop {
+                    depth: optional("replay_depth")?.map_or(Ok(DEPTH), |depth| get::<u32>(&depth))?,
+                },
+                "scaled" => Replay::Scaled(optional("replay_factor")?.map_or(Ok(1.0), |factor| get::<f64>(&factor))?),
+                other => return Err(format!("found `{other}`, expected open, closed or scaled")),
+            }
+        }
+        "replay_depth" | "replay_factor" | "columns" => {}
+        other => return Err(format!("found the option `{other}`, which a run does not have")),
+    }
+    Ok(())
+}

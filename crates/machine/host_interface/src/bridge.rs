@@ -1,0 +1,316 @@
+//! A drive behind the bridges of a PC chipset.
+//!
+//! Two ports of the same chipset: SATA, where the South Bridge's DMA moves data over DMI, North Bridge and memory
+//! (`south.rs`); and a DDR port of the North Bridge, where the DMA of the DRAM controller does (`north.rs`). In the terms
+//! of Kim et al. (IEICE Trans. E92-D, 2009, Table 2): A is [`Bridge::submit`] to the drive's having the command, B a
+//! look at the PRD table ([`host::dma`]), C what is below [`Output::Command`], D the port, E memory. Which of them
+//! overlap follows from who has which part when; nothing here says so.
+
+mod north;
+mod south;
+
+use host::dma::{DataPath, Walk};
+use host::memory::Memory;
+use host::{Chipset, Submission};
+use link::{Direction, Transfer};
+use media::{Request, Status, Tag};
+use sim::{Schedule, Time};
+
+use super::{Busy, Config, DOORBELL, Event, ISSUED, LINK, Output, Part, STEP, host_part};
+use north::North;
+use south::South;
+
+/// The command has got the drive's data buffer.
+const START: u8 = 0;
+
+/// Memory and the DMA's place in each command's table: what both ports share.
+#[derive(Clone, Debug)]
+struct Shared {
+    memory: Memory,
+    walk: Walk,
+    path: DataPath,
+    /// Bytes that a look at the table reads.
+    look: u64,
+}
+
+/// Where the drive is attached.
+#[derive(Clone, Debug)]
+enum Port {
+    South(Box<South>),
+    North(North),
+}
+
+macro_rules! port {
+    ($port:expr, $at:ident => $body:expr) => {
+        match $port {
+            Port::South($at) => $body,
+            Port::North($at) => $body,
+        }
+    };
+}
+
+/// First rows of link, chipset and controller on the timeline; those of the host are the first.
+#[derive(Clone, Copy, Debug)]
+struct Rows {
+    link: u32,
+    chipset: u32,
+    device: u32,
+}
+
+/// Driver, chipset, port and drive. A command's slot is its tag.
+#[derive(Clone, Debug)]
+pub struct Bridge {
+    host: host::Ahci,
+    shared: Shared,
+    port: Port,
+    device: device::Sata,
+    rows: Rows,
+    front_side_bus: Time,
+    /// When all data of the command in each slot, as far as moved, is in memory.
+    landed: [Time; host::slots::SLOTS as usize],
+    interrupts: u64,
+    polling: bool,
+}
+
+impl Bridge {
+    pub(super) fn new(config: &Config, chipset: &Chipset) -> Bridge {
+        let host = host::Ahci::new(&config.host);
+        let (slots, tags) = (config.host.queue_depth, config.device.max_commands);
+        assert!(slots <= tags, "{slots} command slots for a drive of {tags} commands");
+        let link = host_rows(&host).len() as u32;
+        let port = match &config.link {
+            link::Config::Sata(sata) => Port::South(Box::new(South::new(sata, chipset))),
+            link::Config::Ddr(ddr) => Port::North(North::new(ddr)),
+            link::Config::Pcie(_) | link::Config::Ufs(_) | link::Config::SharedBuffer(_) => {
+                panic!("{:?} on a bridge's port", config.link)
+            }
+        };
+        let chipset_rows = port!(&port, at => at.names().len() as u32);
+        Bridge {
+            shared: Shared {
+                memory: Memory::new(&chipset.memory),
+                walk: Walk::new(&chipset.dma),
+                path: DataPath::default(),
+                look: u64::from(chipset.dma.entries) * host::dma::ENTRY,
+            },
+            port,
+            device: device::Sata::new(&config.device),
+            rows: Rows { link, chipset: link + 2, device: link + 2 + chipset_rows },
+            front_side_bus: chipset.front_side_bus,
+            landed: [Time::ZERO; host::slots::SLOTS as usize],
+            interrupts: 0,
+            polling: matches!(config.host.completion, host::Completion::Polling { .. }),
+            host,
+        }
+    }
+
+    pub(super) fn interrupts(&self) -> u64 {
+        self.interrupts
+    }
+
+    fn chipset_names(&self) -> &'static [&'static str] {
+        port!(&self.port, at => at.names())
+    }
+
+    pub(super) fn tracks(&self) -> Vec<(String, String)> {
+        let of = |part: &str, names: Vec<String>| -> Vec<_> {
+            names.into_iter().map(|name| (part.to_owned(), name)).collect()
+        };
+        let owned = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect();
+        let (host, device) = (of("host", host_rows(&self.host)), of("controller", self.device.tracks()));
+        [host, of("link", owned(&LINK)), of("chipset", owned(self.chipset_names())), device].concat()
+    }
+
+    pub(super) fn busy(&self, now: Time) -> Vec<Busy> {
+        let mut host = self.host.busy(now);
+        host.pop();
+        let chipset = match &self.port {
+            Port::South(south) => south.busy(now, &self.shared),
+            Port::North(_) => vec![self.shared.memory.busy(now), self.shared.path.busy(now)],
+        };
+        let mut all = super::busy(host, self.link(now), self.device.busy(now));
+        all.extend(self.chipset_names().iter().zip(chipset).map(|(name, busy)| ("chipset", (*name).to_owned(), busy)));
+        all
+    }
+
+    pub(super) fn link(&self, now: Time) -> [link::Utilisation; 2] {
+        port!(&self.port, at => at.utilisation(now))
+    }
+
+    pub(super) fn queues(&self) -> Vec<(String, String)> {
+        [("host", "command slots"), ("controller", "commands")].map(|(part, name)| (part.into(), name.into())).into()
+    }
+
+    pub(super) fn queue_lengths(&self, lengths: &mut Vec<u32>) {
+        lengths.extend([self.host.slots_taken(), self.device.outstanding()]);
+    }
+
+    pub(super) fn waited(&self) -> u64 {
+        self.host.waited()
+    }
+
+    pub(super) fn power_cut(&mut self, now: Time) -> Vec<u32> {
+        port!(&mut self.port, at => at.power_cut(now));
+        self.shared.memory.power_cut(now);
+        self.shared.path.power_cut(now);
+        self.device.power_cut(now);
+        self.host.power_cut(now)
+    }
+
+    pub(super) fn submit(&mut self, now: Time, io: u32, job: u16, request: Request, s: &mut impl Schedule<Event>) {
+        self.host.submit(io, job, request);
+        self.issue(now, s);
+    }
+
+    fn issue(&mut self, now: Time, s: &mut impl Schedule<Event>) {
+        while let Some(Submission { cid, at, .. }) = self.host.issue(now, &mut host_part(s)) {
+            s.at(DOORBELL, at + self.front_side_bus, Event::Doorbell { queue: 0, cid });
+        }
+    }
+
+    pub(super) fn handle(&mut self, now: Time, event: Event, s: &mut impl Schedule<Event>, out: &mut Vec<Output>) {
+        match event {
+            // The register write is in the North Bridge.
+            Event::Doorbell { cid, .. } => {
+                self.shared.walk.begin(cid);
+                self.landed[cid as usize] = now;
+                let at = match &mut self.port {
+                    Port::South(south) => south.fetch(now, &mut self.shared),
+                    Port::North(_) => now,
+                };
+                s.at(ISSUED, at, Event::Issued(cid));
+            }
+            Event::Issued(slot) => {
+                let request = self.host.request(slot);
+                let queued = !self.host.is_alone(request.op);
+                let (rows, s) = (self.rows, s);
+                let at = port!(&mut self.port, at => at.command(now, queued, &mut rows.on(s)));
+                self.device.admit(slot, request, at, &mut rows.device(s));
+            }
+            Event::Device(device::Event::Fetched(tag)) => match self.device.fetched(tag) {
+                0 => self.decode(now, tag, s, out),
+                ranges => {
+                    let moved = self.transfer(now, tag, Direction::ToDevice, ranges, s);
+                    self.device.listed(tag, moved.arrives, &mut self.rows.device(s));
+                }
+            },
+            Event::Device(device::Event::Listed(tag)) => self.decode(now, tag, s, out),
+            Event::Device(device::Event::Decoded(tag)) => self.run(tag, out),
+            Event::Step { step: START, of } => self.run(of as u16, out),
+            Event::Device(device::Event::Arrived(tag)) => out.push(Output::Arrived { tag: Tag(u32::from(tag)) }),
+            Event::Device(device::Event::Ended(tag)) => self.post(now, tag, s),
+            Event::Host(event) => {
+                if let Some(host::Completed { io, status, submitted }) = self.host.reaped(event) {
+                    out.push(Output::Completed { io, status, submitted });
+                }
+                self.issue(now, s);
+            }
+            Event::Device(device::Event::Coalesced { .. }) | Event::HostMemory(_) | Event::Step { .. } => {
+                unreachable!("{event:?} on a path behind bridges")
+            }
+        }
+    }
+
+    fn decode(&mut self, now: Time, tag: u16, s: &mut impl Schedule<Event>, out: &mut Vec<Output>) {
+        if self.device.decode(now, tag, &mut self.rows.device(s)) {
+            self.run(tag, out);
+        }
+    }
+
+    fn run(&mut self, tag: u16, out: &mut Vec<Output>) {
+        if let Some(request) = self.device.run(tag) {
+            out.push(Output::Command { tag: Tag(u32::from(tag)), io: self.host.io(tag), request });
+        }
+    }
+
+    /// D, B and E of `bytes` of the command in `slot`, from now on or when the parts are free.
+    fn transfer(
+        &mut self,
+        now: Time,
+        slot: u16,
+        direction: Direction,
+        bytes: u64,
+        s: &mut impl Schedule<Event>,
+    ) -> Transfer {
+        let (shared, rows) = (&mut self.shared, self.rows);
+        port!(&mut self.port, at => match direction {
+            Direction::ToHost => at.receive(now, slot, bytes, shared, &mut rows.on(s)),
+            Direction::ToDevice => at.send(now, slot, bytes, shared, &mut rows.on(s)),
+        })
+    }
+
+    pub(super) fn ready(&mut self, now: Time, tag: Tag, s: &mut impl Schedule<Event>) {
+        let (tag, bytes, staged) = self.device.ready(now, tag, &mut self.rows.device(s));
+        let moved = self.transfer(now, tag, Direction::ToDevice, bytes, s);
+        self.device.arrives(tag, moved.arrives.max(staged), &mut self.rows.device(s));
+    }
+
+    pub(super) fn data(&mut self, now: Time, tag: Tag, bytes: u32, s: &mut impl Schedule<Event>) {
+        let (tag, staged, bytes) = self.device.data(now, tag, bytes, &mut self.rows.device(s));
+        if bytes > 0 {
+            let moved = self.transfer(now, tag, Direction::ToHost, bytes, s);
+            self.device.sent(tag, moved.sent.max(staged));
+            let landed = &mut self.landed[tag as usize];
+            *landed = moved.arrives.max(*landed);
+        }
+    }
+
+    pub(super) fn complete(&mut self, now: Time, tag: Tag, status: Status, s: &mut impl Schedule<Event>) {
+        if let Some(tag) = self.device.complete(now, tag, status, &mut self.rows.device(s)) {
+            self.post(now, tag, s);
+        }
+    }
+
+    /// The drive tells of a command's end, and the driver can see it once the data is in memory. The drive takes the
+    /// next command.
+    fn post(&mut self, now: Time, tag: u16, s: &mut impl Schedule<Event>) {
+        let status = self.device.post(tag);
+        let queued = !self.host.is_alone(self.host.request(tag).op);
+        let told = port!(&mut self.port, at => at.status(now, queued, &mut self.rows.on(s)));
+        self.interrupts += u64::from(!self.polling);
+        let visible = told.max(self.landed[tag as usize]);
+        self.host.completion(now, tag, status, visible, &mut host_part(s));
+        if let Some(next) = self.device.next_turn() {
+            s.at(STEP, now, Event::Step { step: START, of: u32::from(next) });
+        }
+    }
+}
+
+/// The processors: the driver's last row is an adapter that reads commands by itself, which here the chipset does. Of a
+/// core there are two rows on the timeline and one busy time.
+fn host_rows(host: &host::Ahci) -> Vec<String> {
+    let mut rows = host.tracks();
+    rows.pop();
+    rows
+}
+
+impl Rows {
+    /// The controller's view of the world.
+    fn device<S>(self, s: &mut S) -> Part<'_, S> {
+        Part { s, tracks: self.device }
+    }
+
+    /// The rows of the link and the chipset.
+    fn on<S>(self, s: &mut S) -> Spans<'_, S> {
+        Spans { s, rows: self }
+    }
+}
+
+/// Where a port notes what it was doing when.
+struct Spans<'a, S> {
+    s: &'a mut S,
+    rows: Rows,
+}
+
+impl<S: Schedule<Event>> Spans<'_, S> {
+    #[inline]
+    fn link(&mut self, way: Direction, name: &'static str, span: sim::Span) {
+        self.s.span(sim::Track(self.rows.link + way as u32), name, span.from, span.to);
+    }
+
+    /// A row of the chipset, numbered as its names are.
+    #[inline]
+    fn chipset(&mut self, row: u32, name: &'static str, from: Time, to: Time) {
+        self.s.span(sim::Track(self.rows.chipset + row), name, from, to);
+    }
+}

@@ -1,0 +1,420 @@
+//! A drive behind bridges against a second implementation: every sector, burst, look at the table and message is a task
+//! on a part, parts serve first come first served, and a list of all tasks is gone through in order of time.
+
+use media::{Op, Request};
+use proptest::prelude::*;
+use sim::Time;
+
+use crate::support::{Back, Bench, ns, plain, sata};
+use host_interface::Config;
+
+/// Parts.
+const WIRE: usize = 0;
+const DMI_DOWN: usize = 1;
+const DMI_UP: usize = 2;
+const MEMORY: usize = 3;
+const DMA: usize = 4;
+
+/// A piece of work: on a part, for so long, not before all of these are over and so much more time has passed.
+struct Task {
+    on: usize,
+    length: f64,
+    after: Vec<(usize, f64)>,
+    at: f64,
+}
+
+/// The slow machine. Times are nanoseconds.
+struct Slow<'a> {
+    config: &'a Config,
+    tasks: Vec<Task>,
+    looks: usize,
+    /// Tasks that carry a sector out of the South Bridge, and that carry one on the wire, in order.
+    leaves: Vec<usize>,
+}
+
+fn in_ns(time: Time) -> f64 {
+    time.ps() as f64 / 1e3
+}
+
+impl Slow<'_> {
+    fn new(config: &Config) -> Slow<'_> {
+        Slow { config, tasks: Vec::new(), looks: 0, leaves: Vec::new() }
+    }
+
+    fn task(&mut self, on: usize, length: f64, at: f64, after: &[(usize, f64)]) -> usize {
+        self.tasks.push(Task { on, length, after: after.to_vec(), at });
+        self.tasks.len() - 1
+    }
+
+    fn chipset(&self) -> &host::Chipset {
+        self.config.host.chipset.as_ref().expect("bridges")
+    }
+
+    fn dmi(&self, bytes: f64) -> f64 {
+        bytes / self.chipset().dmi_bandwidth as f64 * 1e9
+    }
+
+    fn memory(&self, bytes: f64) -> f64 {
+        bytes / self.chipset().memory.bandwidth as f64 * 1e9
+    }
+
+    fn sata_byte(&self) -> f64 {
+        let link::Config::Sata(sata) = &self.config.link else { panic!("no SATA") };
+        10.0 / [1.5, 3.0, 6.0][usize::from(sata.generation) - 1] * 256.0 / 254.0
+    }
+
+    /// True if the table must be read for the piece that begins at `done` bytes.
+    fn table(&self, done: u64) -> bool {
+        let dma = &self.chipset().dma;
+        done.is_multiple_of(dma.region * u64::from(dma.entries))
+    }
+
+    /// B from the South Bridge, after `after`. Returns its end and how much later it is there.
+    fn look_south(&mut self, after: &[(usize, f64)]) -> (usize, f64) {
+        let (across, wait) = (in_ns(self.chipset().dmi_latency), in_ns(self.chipset().memory.latency));
+        let bytes = f64::from(self.chipset().dma.entries) * 16.0;
+        self.looks += 1;
+        let ask = self.task(DMI_UP, self.dmi(16.0), 0.0, after);
+        let read = self.task(MEMORY, self.memory(bytes), 0.0, &[(ask, across + wait)]);
+        (self.task(DMI_DOWN, self.dmi(bytes), 0.0, &[(read, 0.0)]), across)
+    }
+
+    /// A transfer of the South Bridge that begins at `at`. Returns the task that is its last on the wire, and the one
+    /// that ends it.
+    fn south(&mut self, up: bool, bytes: u64, at: f64) -> (usize, usize) {
+        let link::Config::Sata(sata) = self.config.link.clone() else { panic!("no SATA") };
+        let chipset = self.chipset().clone();
+        let (half, byte, across) = (in_ns(sata.handshake) / 2.0, self.sata_byte(), in_ns(chipset.dmi_latency));
+        let frame = |fis: f64| 2.0 * half + byte * (fis + 12.0);
+        let mut wire = self.task(WIRE, frame(28.0), at, &[]);
+        let (mut done, mut last) = (0, wire);
+        let mut carried: Vec<usize> = Vec::new();
+        let (mut asked, mut opened): (Option<usize>, Option<usize>) = (None, None);
+        while done < bytes {
+            let fis = (bytes - done).min(u64::from(sata.data_fis));
+            if !up && (done > 0 || !sata.auto_activate) {
+                wire = self.task(WIRE, frame(4.0), 0.0, &[(wire, 0.0)]);
+            }
+            wire = self.task(WIRE, half + byte * 8.0, 0.0, &[(wire, 0.0)]);
+            for sector in (0..fis).step_by(512) {
+                let part = (fis - sector).min(512) as f64;
+                if up {
+                    let mut after = vec![(wire, 0.0)];
+                    let room = (chipset.dma.buffer / 512) as usize;
+                    if self.leaves.len() >= room {
+                        after.push((self.leaves[self.leaves.len() - room], 0.0));
+                    }
+                    wire = self.task(WIRE, byte * part, 0.0, &after);
+                    let mut after = vec![(wire, 0.0)];
+                    after.extend(self.leaves.last().map(|leaf| (*leaf, 0.0)));
+                    if self.table(done + sector) {
+                        after = vec![self.look_south(&after)];
+                    }
+                    let leaf = self.task(DMI_UP, self.dmi(part), 0.0, &after);
+                    self.leaves.push(leaf);
+                    last = self.task(MEMORY, self.memory(part), 0.0, &[(leaf, across)]);
+                } else {
+                    let ahead = chipset.dma.read_ahead as usize;
+                    // The DMA has room for so many and the one on the wire.
+                    let begins = match carried.len() > ahead {
+                        true => carried[carried.len() - 1 - ahead],
+                        false => *opened.get_or_insert(wire),
+                    };
+                    let mut after = vec![(begins, 0.0)];
+                    after.extend(asked.map(|asked| (asked, -self.tasks[asked].length)));
+                    if self.table(done + sector) {
+                        after = vec![self.look_south(&after)];
+                    }
+                    let ask = self.task(DMI_UP, self.dmi(16.0), 0.0, &after);
+                    asked = Some(ask);
+                    let wait = across + in_ns(chipset.memory.latency);
+                    let read = self.task(MEMORY, self.memory(part), 0.0, &[(ask, wait)]);
+                    let there = self.task(DMI_DOWN, self.dmi(part), 0.0, &[(read, 0.0)]);
+                    wire = self.task(WIRE, byte * part, 0.0, &[(wire, 0.0), (there, across)]);
+                    carried.push(wire);
+                    last = wire;
+                }
+            }
+            wire = self.task(WIRE, half + byte * 8.0, 0.0, &[(wire, 0.0)]);
+            if !up {
+                last = wire;
+            }
+            done += fis;
+        }
+        (wire, last)
+    }
+
+    /// A transfer of the North Bridge that begins at `at`. Returns the last burst on the port, and the end.
+    fn north(&mut self, up: bool, bytes: u64, at: f64) -> (usize, usize) {
+        let link::Config::Ddr(ddr) = self.config.link.clone() else { panic!("no DDR port") };
+        let chipset = self.chipset().clone();
+        let (latency, look) = (in_ns(chipset.memory.latency), f64::from(chipset.dma.entries) * 16.0);
+        let unit = u64::from(ddr.burst_length * ddr.width);
+        let burst = f64::from(ddr.burst_length) / ddr.transfers_per_s as f64 * 1e9;
+        let memory = self.memory(unit as f64);
+        let mut last = self.task(DMA, 0.0, at + if up { in_ns(ddr.dqs) } else { 0.0 }, &[]);
+        let mut sent = last;
+        for done in (0..bytes).step_by(unit as usize) {
+            if up {
+                sent = self.task(WIRE, burst, 0.0, &[(last, 0.0)]);
+                last = sent;
+            }
+            let mut wait = 0.0;
+            if self.table(done) {
+                self.looks += 1;
+                last = self.task(MEMORY, self.memory(look), 0.0, &[(last, latency)]);
+                wait = latency;
+            }
+            last = self.task(MEMORY, memory, 0.0, &[(last, if up { 0.0 } else { wait })]);
+            if !up {
+                sent = self.task(WIRE, burst, 0.0, &[(last, 0.0)]);
+                last = sent;
+            }
+        }
+        (sent, last)
+    }
+
+    /// Ends of all tasks.
+    fn ends(&self) -> Vec<f64> {
+        let refresh = &self.chipset().memory;
+        let (every, takes) = (in_ns(refresh.refresh_interval), in_ns(refresh.refresh));
+        let mut free = [0.0f64; 5];
+        let mut ends: Vec<Option<f64>> = vec![None; self.tasks.len()];
+        for _ in 0..self.tasks.len() {
+            let ready = |task: &Task| {
+                task.after.iter().try_fold(task.at, |at, (before, lag)| ends[*before].map(|end| at.max(end + lag)))
+            };
+            // Of all that can be done, the one that has been there longest.
+            let (n, at) = (self.tasks.iter().enumerate().filter(|(n, _)| ends[*n].is_none()))
+                .filter_map(|(n, task)| ready(task).map(|at| (n, at)))
+                .min_by(|a, b| a.1.total_cmp(&b.1))
+                .expect("no task waits for itself");
+            let task = &self.tasks[n];
+            let mut from = at.max(free[task.on]);
+            if task.on == MEMORY && every > 0.0 {
+                // Walks from refresh to refresh.
+                let mut window = every;
+                while window < from + task.length - 1e-6 {
+                    if from < window + takes - 1e-6 {
+                        from = window + takes;
+                    }
+                    window += every;
+                }
+            }
+            free[task.on] = from + task.length;
+            ends[n] = Some(from + task.length);
+        }
+        ends.into_iter().map(|end| end.expect("every task ends")).collect()
+    }
+}
+
+fn bridged(link: link::Config, chipset: host::Chipset) -> Config {
+    let mut config = Config { link, ..sata() };
+    config.host.chipset = Some(chipset);
+    config.device.single_buffer = true;
+    config
+}
+
+pub fn chipset() -> impl Strategy<Value = host::Chipset> {
+    let times = (0u64..300, 0u64..300, 0u64..120);
+    let dma = (prop_oneof![Just(512u64), Just(4096), Just(65_536)], 1u32..9, 0u32..4, 1u64..9);
+    (times, dma, 100u64..3_000, 500u64..8_000, any::<bool>()).prop_map(|(times, dma, dmi, memory, refreshed)| {
+        host::Chipset {
+            front_side_bus: ns(times.0),
+            dmi_bandwidth: dmi * 1_000_000,
+            dmi_latency: ns(times.1),
+            memory: host::MemoryConfig {
+                bandwidth: memory * 1_000_000,
+                latency: ns(times.2),
+                refresh_interval: if refreshed { ns(7_800) } else { Time::ZERO },
+                refresh: Time::from_ps(127_500),
+            },
+            dma: host::DmaConfig { region: dma.0, entries: dma.1, read_ahead: dma.2, buffer: dma.3 * 512 },
+        }
+    })
+}
+
+pub fn link_config() -> impl Strategy<Value = link::Config> {
+    let sata = (1u8..4, 1u32..17, any::<bool>(), 0u64..900).prop_map(|(generation, fis, auto_activate, handshake)| {
+        link::Config::Sata(link::SataConfig {
+            generation,
+            data_fis: fis * 512,
+            auto_activate,
+            handshake: ns(handshake / 2 * 2),
+        })
+    });
+    let ddr = (any::<bool>(), 0u64..40, 100u64..1_700).prop_map(|(eight, dqs, rate)| {
+        link::Config::Ddr(link::DdrConfig {
+            transfers_per_s: rate * 1_000_000,
+            width: 8,
+            burst_length: if eight { 8 } else { 4 },
+            dqs: ns(dqs),
+        })
+    });
+    prop_oneof![sata, ddr]
+}
+
+/// From a command's end at the drive to the program's knowing, once it is visible.
+const TOLD: f64 = 300.0 + 700.0 + 500.0;
+const FLASH: f64 = 30_000.0;
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(200))]
+
+    /// One or two requests at a time, which begin when the translation layer is asked and end as the slow machine says.
+    #[test]
+    fn agree_with_a_list_of_tasks(
+        chipset in chipset(),
+        link in link_config(),
+        sizes in prop::collection::vec(1u64..90, 1..3),
+        up: bool,
+    ) {
+        let config = bridged(link, chipset);
+        let op = if up { Op::Read } else { Op::Write };
+        let back = || Back::constant(Time::from_ns(FLASH as u64));
+        // A second command comes while flash is at work for the first, so that it meets only the first's data.
+        let mut asked = vec![(Time::ZERO, 0, Request::new(op, 0, sizes[0] * 512))];
+        if let Some(second) = sizes.get(1) {
+            let mut alone = Bench::new(&config, back());
+            alone.run(&asked);
+            let at = if up { Time::ZERO } else { alone.ends[0].unwrap().at - ns(20_000) };
+            asked.push((at, 0, Request::new(op, 0, second * 512)));
+        }
+        let mut bench = Bench::new(&config, back());
+        bench.run(&asked);
+        let mut slow = Slow::new(&config);
+        let south = matches!(config.link, link::Config::Sata(_));
+        let mut seen = Vec::new();
+        for (n, (at, io, request)) in bench.commands.iter().enumerate() {
+            prop_assert_eq!((n, request.bytes), (*io as usize, asked[n].2.bytes));
+            let begins = in_ns(*at) + if up { FLASH } else { 0.0 };
+            if south && n == 0 {
+                // Decoded in 1000; meanwhile the drive accepts the command.
+                let accept = slow.frame_of(20.0);
+                slow.task(WIRE, accept, in_ns(*at) - 1000.0, &[]);
+            }
+            let (wire, last) = match south {
+                true => slow.south(up, request.bytes, begins),
+                false => slow.north(up, request.bytes, begins),
+            };
+            // The drive is done: a read when all of it has left, a write when it is in flash. It tells.
+            let drive = if up { wire } else { last };
+            let done = if up { 0.0 } else { FLASH };
+            let told = match south {
+                true => {
+                    let status = slow.frame_of(8.0);
+                    let status = slow.task(WIRE, status, 0.0, &[(drive, done)]);
+                    let across = in_ns(slow.chipset().dmi_latency);
+                    // Between the packets of the data, so that it never waits for all of them.
+                    (status, slow.dmi(16.0) + across)
+                }
+                false => (drive, done + slow.burst()),
+            };
+            seen.push((drive, done, told, last));
+        }
+        let ends = slow.ends();
+        // A status goes between the packets of the last data, and waits for half of one. So do looks at the table and a
+        // second request's messages with what they meet, for which the slow machine waits for all of it or nothing.
+        let packet = slow.dmi(64.0);
+        let mixed = if slow.looks > asked.len() || asked.len() > 1 { slow.looks + asked.len() } else { 0 };
+        let between = packet + slow.memory(1024.0) + slow.burst() + 128.0;
+        // Rounded to picoseconds, a piece may miss the gap before a refresh that it just fits into exactly.
+        let refreshed = slow.chipset().memory.refresh_interval > Time::ZERO;
+        let missed = if refreshed { slow.memory(512.0) + slow.burst() } else { 0.0 };
+        let slack = 1.0 + packet + missed + slow.tasks.len() as f64 * 2e-3 + between * mixed as f64;
+        for (n, (drive, done, told, last)) in seen.into_iter().enumerate() {
+            let landed = if up { ends[last] } else { 0.0 };
+            let visible = (ends[told.0] + told.1).max(landed);
+            let end = in_ns(bench.ends[n].unwrap().at);
+            if n == 0 {
+                prop_assert!((end - visible - TOLD).abs() <= slack, "ends at {end}, expected {}", visible + TOLD);
+            } else {
+                prop_assert!(end + slack >= visible + TOLD, "ends at {end}, expected {}", visible + TOLD);
+            }
+            // The next command starts when the drive is done with this one, and not before.
+            if let Some((next, ..)) = bench.commands.get(n + 1) {
+                let expected = ends[drive] + done;
+                prop_assert!((in_ns(*next) - expected).abs() <= slack, "next at {next}, expected {expected}");
+            }
+        }
+        // What the link has carried, and no part was busier than time allows.
+        let bytes: u64 = asked.iter().map(|(.., request)| request.bytes).sum();
+        let carried = bench.front.link(bench.now())[usize::from(up)].payload;
+        prop_assert!(carried >= bytes && carried < bytes + 64 * 200, "{carried} carried for {bytes}");
+        for used in bench.front.utilisation(bench.now()) {
+            prop_assert!(used.busy <= used.elapsed, "{:?}", used);
+        }
+    }
+}
+
+impl Slow<'_> {
+    fn frame_of(&self, fis: f64) -> f64 {
+        let link::Config::Sata(sata) = &self.config.link else { panic!("no SATA") };
+        in_ns(sata.handshake) + self.sata_byte() * (fis + 12.0)
+    }
+
+    /// A burst of the port; nothing on SATA.
+    fn burst(&self) -> f64 {
+        match &self.config.link {
+            link::Config::Ddr(ddr) => f64::from(ddr.burst_length) / ddr.transfers_per_s as f64 * 1e9,
+            _ => 0.0,
+        }
+    }
+}
+
+/// The host of `plain`, round numbers: every step by hand.
+fn round() -> host::Chipset {
+    host::Chipset {
+        front_side_bus: ns(100),
+        dmi_bandwidth: 1_000_000_000,
+        dmi_latency: ns(150),
+        memory: host::MemoryConfig {
+            bandwidth: 6_400_000_000,
+            latency: ns(60),
+            refresh_interval: Time::ZERO,
+            refresh: Time::ZERO,
+        },
+        dma: host::DmaConfig { region: 65_536, entries: 4, ..host::DmaConfig::default() },
+    }
+}
+
+#[test]
+fn a_read_on_a_ddr_port() {
+    let config = bridged(link::Config::Ddr(link::DdrConfig { dqs: ns(12), ..Default::default() }), round());
+    let mut bench = Bench::new(&config, Back::constant(ns(50_000)));
+    bench.run(&[(Time::ZERO, 0, Request::new(Op::Read, 0, 65_536))]);
+    // A: doorbell 1000, front-side bus 100, a burst with the command; firmware 1000. C: 50 us. DQS 12. Then 1,024
+    // times D and E at 10 each, and B: 60 and one burst of memory.
+    let asked = ns(1000 + 100 + 10 + 1000);
+    assert_eq!(bench.commands[0].0, asked);
+    let end = asked + ns(50_000 + 12 + 1024 * 20 + 60 + 10 + 1500);
+    assert_eq!(bench.ends[0].unwrap().at, end);
+}
+
+#[test]
+fn a_write_on_a_ddr_port() {
+    let config = bridged(link::Config::Ddr(link::DdrConfig::default()), round());
+    let mut bench = Bench::new(&config, Back::constant(ns(50_000)));
+    bench.run(&[(Time::ZERO, 0, Request::new(Op::Write, 0, 65_536))]);
+    // B, then memory's latency once, then E and D by turns; C; a burst that tells.
+    let end = ns(2110) + ns(60 + 10 + 60 + 1024 * 20 + 50_000 + 10 + 1500);
+    assert_eq!(bench.ends[0].unwrap().at, end);
+}
+
+#[test]
+fn a_command_below_the_south_bridge() {
+    let sata = link::SataConfig { generation: 2, handshake: ns(400), ..Default::default() };
+    let config = bridged(link::Config::Sata(sata), round());
+    let mut bench = Bench::new(&config, Back::constant(ns(50_000)));
+    bench.run(&[(Time::ZERO, 0, Request::new(Op::Read, 0, 512))]);
+    // Doorbell, front-side bus, over DMI; header of 32 and table of 128 bytes, each asked for over DMI and brought back.
+    let fetch = |bytes: u64| 16 + 150 + 60 + bytes * 10 / 64 + bytes + 150;
+    let issued = ns(1000 + 100 + 16 + 150 + fetch(32) + fetch(128));
+    let frame =
+        |fis: u64| Time::from_ps(((fis + 12) as f64 * 10.0 * 256.0 / 254.0 / 3e9 * 1e12).ceil() as u64) + ns(400);
+    assert_eq!(bench.commands[0].0, issued + frame(20) + ns(1000));
+    // A plain adapter of the same drive and a DDR port are other paths: nothing of the chipset shows there.
+    assert!(Bench::new(&plain(), Back::constant(ns(1))).front.tracks().iter().all(|(part, _)| part != "chipset"));
+    let parts: Vec<_> = bench.front.utilisation(bench.now()).into_iter().filter(|u| u.part == "chipset").collect();
+    assert_eq!(parts.len(), 3);
+}

@@ -1,0 +1,186 @@
+//! UFS: single requests on an idle path, computed by hand, and the pieces in which data is called for.
+
+use media::{Op, Request, Status};
+use sim::Time;
+
+use crate::support::{Back, Bench, ns, ufs};
+use host_interface::Config;
+
+/// When a request ended that was submitted alone, from its submission on.
+fn alone(config: &Config, request: Request) -> (Time, Bench) {
+    let mut bench = Bench::new(config, Back::constant(ns(50_000)));
+    let start = Time::from_us(7);
+    bench.run(&[(start, 0, request)]);
+    let end = bench.ends[0].expect("an end");
+    assert_eq!((end.status, end.submitted - start), (Status::Ok, ns(1000)));
+    (end.at - start, bench)
+}
+
+/// `bytes` on two lanes of 5830.4 Mb/s, 10 bits a byte.
+fn wire(bytes: u64) -> Time {
+    Time::from_ps((bytes as f64 * 10.0 / (2.0 * 5830.4e6) * 1e12).ceil() as u64)
+}
+
+/// `bytes` at 1.6 GB/s.
+fn memory(bytes: u64) -> Time {
+    Time::from_ps(bytes * 625)
+}
+
+/// A UPIU without data: 32 bytes in a frame.
+fn upiu() -> Time {
+    wire(40) + ns(400)
+}
+
+/// Submission 1000, register 150; the descriptor, 32 bytes; the command, 32 bytes and 16 a region; firmware 1000.
+fn received(regions: u64) -> Time {
+    ns(1000 + 150) + memory(32) + ns(200) + memory(32 + 16 * regions) + ns(200) + upiu() + ns(1000)
+}
+
+/// Response and status are written, 32 bytes each; delivery, handler, completion.
+fn told() -> Time {
+    memory(64) + ns(200) + ns(300 + 700 + 500)
+}
+
+fn near(found: Time, expected: Time) {
+    assert!(found.ps().abs_diff(expected.ps()) <= 100, "{found}, expected {expected}");
+}
+
+/// 4128 bytes in 16 frames.
+const DATA: u64 = 4096 + 32 + 16 * 8;
+
+#[test]
+fn a_read() {
+    let (end, bench) = alone(&ufs(), Request::new(Op::Read, 0, 4096));
+    // The response comes while the data is still written to memory.
+    near(end, received(1) + ns(50_000) + wire(DATA) + ns(400) + memory(4096) + told());
+    let [down, up] = bench.front.link(bench.now());
+    assert_eq!((down.payload, down.packets), (32, 1));
+    assert_eq!((up.payload, up.packets), (4128 + 32, 17));
+}
+
+#[test]
+fn a_write() {
+    let (end, bench) = alone(&ufs(), Request::new(Op::Write, 0, 4096));
+    let called = upiu() + memory(4096) + ns(200);
+    near(end, received(1) + called + wire(DATA) + ns(400 + 50_000) + upiu() + told());
+    let [down, up] = bench.front.link(bench.now());
+    assert_eq!((down.payload, down.packets), (32 + 4128, 17));
+    assert_eq!((up.payload, up.packets), (32 + 32, 2));
+}
+
+#[test]
+fn a_flush_and_an_unmap() {
+    near(alone(&ufs(), Request::flush()).0, received(0) + ns(50_000) + upiu() + told());
+    // 24 bytes of a parameter list are called for before the command can be decoded.
+    let list = upiu() + memory(24) + ns(200) + wire(32 + 24 + 8) + ns(400);
+    near(alone(&ufs(), Request::new(Op::Trim, 0, 1 << 30)).0, received(1) + list + ns(50_000) + upiu() + told());
+}
+
+#[test]
+fn a_command_that_fails_brings_sense_data() {
+    let mut bench = Bench::new(&ufs(), Back { failing: Some(1), ..Back::constant(ns(50_000)) });
+    bench.run(&[(Time::ZERO, 0, Request::flush())]);
+    assert_ne!(bench.ends[0].expect("an end").status, Status::Ok);
+    assert_eq!(bench.front.link(bench.now())[1].payload, 32 + 20);
+}
+
+/// 64 KiB in 16 pieces: with one call at a time each waits for the last's way there and back; with many the slower of
+/// memory and wire is never idle.
+#[test]
+fn calls_for_data_overlap_as_far_as_they_may() {
+    let time = |ready_to_transfers, dma| {
+        let mut config = ufs();
+        config.device.utp.ready_to_transfers = ready_to_transfers;
+        config.host.ufshci.dma = dma;
+        let (end, _) = alone(&config, Request::new(Op::Write, 0, 64 << 10));
+        end
+    };
+    let fixed = |dma: u64| {
+        let memory = |bytes: u64| Time::of_transfer(bytes, dma);
+        let received = ns(1150) + memory(32) + ns(200) + memory(32 + 16 * 16) + ns(200) + upiu() + ns(1000);
+        received + ns(50_000) + upiu() + memory(64) + ns(200 + 1500)
+    };
+    let piece = upiu() + memory(4096) + ns(200) + wire(DATA) + ns(400);
+    near(time(1, 1_600_000_000), fixed(1_600_000_000) + piece * 16);
+    // The wire takes 3.65 us a piece, memory 2.56 us; what it acknowledges takes nothing of its own direction.
+    let found = time(8, 1_600_000_000) - fixed(1_600_000_000);
+    let expected = piece + wire(DATA) * 15;
+    assert!((found.us_f64() / expected.us_f64() - 1.0).abs() < 0.01, "{found}, expected {expected}");
+    // A slow memory: 8.192 us a piece.
+    let found = time(8, 500_000_000) - fixed(500_000_000);
+    let expected = ns(8192) * 16 + upiu() + ns(200) + wire(DATA) + ns(400);
+    assert!((found.us_f64() / expected.us_f64() - 1.0).abs() < 0.01, "{found}, expected {expected}");
+}
+
+/// The firmware answers: the same without the 50 us of the translation layer.
+#[test]
+fn a_device_may_answer_without_its_flash() {
+    for request in [Request::new(Op::Read, 0, 4096), Request::new(Op::Write, 0, 4096), Request::flush()] {
+        let mut config = ufs();
+        let whole = alone(&config, request).0;
+        config.device.bypass_flash = true;
+        let (end, bench) = alone(&config, request);
+        near(end + ns(50_000), whole);
+        assert!(bench.commands.is_empty());
+    }
+}
+
+/// Reads and writes at the same time: the link is duplex, and so is the way to memory.
+#[test]
+fn reads_do_not_wait_for_writes() {
+    let read = |alongside: bool| {
+        let mut bench = Bench::new(&ufs(), Back::constant(ns(50_000)));
+        let mut asked = vec![(Time::ZERO, 0, Request::new(Op::Read, 0, 128 << 10))];
+        if alongside {
+            asked.push((Time::ZERO, 0, Request::new(Op::Write, 1 << 20, 128 << 10)));
+        }
+        bench.run(&asked);
+        bench.ends[0].expect("an end").at
+    };
+    // But for calls, acknowledgements and the firmware's core.
+    assert!(read(true) < read(false) + ns(8_000), "{} beside a write, {} alone", read(true), read(false));
+}
+
+/// Four ends of commands make an interrupt, or one and 80 us.
+#[test]
+fn interrupts_wait_for_each_other() {
+    let mut config = ufs();
+    config.host.ufshci.aggregation = Some(host::Aggregation { threshold: 4, time: Time::from_us(80) });
+    let flush = |at: u64| (Time::from_us(at), 0, Request::flush());
+    let run = |asked: &[_]| {
+        let mut bench = Bench::new(&config, Back::constant(ns(50_000)));
+        bench.run(asked);
+        (bench.front.interrupts(), bench.ends.iter().map(|end| end.expect("an end").at).max().expect("an end"))
+    };
+    let (interrupts, end) = run(&[flush(0)]);
+    assert_eq!(interrupts, 1);
+    let plain = alone(&ufs(), Request::flush()).0;
+    near(end, plain + Time::from_us(80));
+    let (interrupts, end) = run(&[flush(0), flush(0), flush(0), flush(0)]);
+    assert_eq!(interrupts, 1);
+    assert!(end < plain + Time::from_us(20), "{end}");
+    // The handler that runs for four finds the fifth too; the sixth has its time to wait.
+    let (interrupts, end) = run(&[flush(0), flush(0), flush(0), flush(0), flush(0), flush(1000)]);
+    assert_eq!(interrupts, 2);
+    near(end, Time::from_ms(1) + plain + Time::from_us(80));
+}
+
+/// Caches that do not see the controller's accesses are maintained before a transfer, and after a read's, by the core.
+#[test]
+fn caches_are_maintained() {
+    let (seen, mut unseen) = (ufs(), ufs());
+    unseen.host.ufshci.invalidation_512kib = Time::from_us(512);
+    let more = |request: Request| {
+        let ends = [&seen, &unseen].map(|config| {
+            let mut bench = Bench::new(config, Back::constant(ns(50_000)));
+            bench.run(&[(Time::ZERO, 0, request)]);
+            bench.ends[0].expect("an end")
+        });
+        (ends[1].submitted - ends[0].submitted, ends[1].at - ends[0].at)
+    };
+    let us = |before, all| (Time::from_us(before), Time::from_us(all));
+    assert_eq!(more(Request::new(Op::Read, 0, 128 << 10)), us(128, 256));
+    assert_eq!(more(Request::new(Op::Write, 0, 128 << 10)), us(128, 128));
+    assert_eq!(more(Request::new(Op::Trim, 0, 128 << 10)), us(0, 0));
+    assert_eq!(more(Request::flush()), us(0, 0));
+}

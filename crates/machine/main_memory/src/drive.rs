@@ -1,0 +1,161 @@
+//! Files and swap on a drive: the kernel that manages memory over them, and the machine that is the drive.
+
+use std::path::Path;
+
+use host::cpu::{Effects, Kernel, PAGE};
+use host::linux::{Area, AreaKind, Linux, LinuxConfig};
+use media::{Op, Request, Status, Step};
+use nand::PayloadKind;
+use serde_json::{Map, Value, json};
+use sim::{Energy, Histogram, Streams, Time};
+use workload::program::{Backing, Before, Programs};
+
+use super::run::{MemoryError, World};
+use storage::prepare::{Preparation, prepare};
+use storage::{Completion, Machine};
+use system::System;
+use system::parts::Parts;
+
+/// Programs' regions as a kernel sees them.
+pub(super) fn areas(programs: &Programs) -> Vec<Area> {
+    let kind = |backing| match backing {
+        Backing::Anonymous => AreaKind::Anonymous,
+        Backing::Mapped => AreaKind::Mapped,
+        Backing::File => AreaKind::File,
+    };
+    let area = |region: &workload::program::Region| Area {
+        first: region.base / PAGE,
+        pages: region.bytes.div_ceil(PAGE),
+        kind: kind(region.backing),
+    };
+    programs.regions().iter().map(area).collect()
+}
+
+/// A kernel over a drive.
+pub struct Drive {
+    linux: Linux,
+    drive: Machine,
+    ended: Vec<Completion>,
+    begun: Time,
+}
+
+impl Drive {
+    /// A kernel for `programs`, with its memory empty, over a drive that is filled.
+    ///
+    /// # Errors
+    /// If the drive cannot be made, or is too small.
+    pub fn new(
+        system: &System,
+        programs: &Programs,
+        config: LinuxConfig,
+        streams: &Streams,
+        cache: Option<&Path>,
+    ) -> Result<Drive, MemoryError> {
+        let mut linux = Linux::new(config, areas(programs), programs.threads(), streams);
+        for region in programs.regions() {
+            let (first, pages) = (region.base / PAGE, region.bytes.div_ceil(PAGE));
+            match region.before {
+                Before::Found => {}
+                Before::Written => linux.was_written(first, pages),
+                Before::Allocated => linux.is_allocated(first, pages),
+            }
+        }
+        let parts = Parts::new(system, PayloadKind::None)?;
+        let wanted = linux.drive_pages() * PAGE;
+        if wanted > parts.user_bytes {
+            let (wanted, found) = (wanted.next_multiple_of(1 << 20), parts.user_bytes & !((1 << 20) - 1));
+            let show = sim::units::show_size;
+            return Err(MemoryError::Drive { found: show(found), wanted: show(wanted) });
+        }
+        let (store, _) = prepare(system, &parts, Preparation::Filled, streams, cache)?;
+        let (nand, ftl, _) = parts.mount(store, streams)?;
+        Ok(Drive { linux, drive: Machine::new(&parts, ftl, nand), ended: Vec::new(), begun: Time::ZERO })
+    }
+
+    fn hand_over(&mut self, now: Time) {
+        for command in self.linux.commands.drain(..) {
+            let request = match command.op {
+                Op::Flush => Request::flush(),
+                op => Request::new(op, command.page * PAGE, u64::from(command.pages) * PAGE),
+            };
+            self.drive.submit(now, command.id, 0, request);
+        }
+    }
+}
+
+impl Kernel for Drive {
+    #[inline(always)]
+    fn translate(&mut self, thread: u16, page: u64, store: bool) -> Option<u64> {
+        self.linux.translate(thread, page, store)
+    }
+    fn fault(&mut self, now: Time, thread: u16, page: u64, store: bool) -> Option<Time> {
+        self.linux.fault(now, thread, page, store)
+    }
+    fn call(&mut self, now: Time, thread: u16, step: &Step) -> Option<Time> {
+        self.linux.call(now, thread, step)
+    }
+}
+
+impl World for Drive {
+    fn next_event(&self) -> Option<Time> {
+        let (linux, drive) = (self.linux.next_event(), self.drive.next_event());
+        linux.into_iter().chain(drive).min()
+    }
+
+    fn advance(&mut self, now: Time) {
+        while self.drive.next_event().is_some_and(|at| at <= now) {
+            self.drive.advance(now, &mut self.ended);
+            for end in self.ended.drain(..) {
+                assert_eq!(end.status, Status::Ok, "a drive without faults failed a command");
+                self.linux.done(end.at, end.io);
+            }
+        }
+        self.linux.advance(now);
+        self.hand_over(now);
+    }
+
+    fn effects(&mut self) -> &mut Effects {
+        &mut self.linux.effects
+    }
+
+    fn begin(&mut self, now: Time) {
+        self.linux.reset_stats();
+        self.begun = now;
+    }
+
+    fn energy(&self, end: Time) -> Option<Energy> {
+        Some(self.drive.nand().energy(end.max(self.drive.now())).total())
+    }
+
+    fn report(&mut self, end: Time) -> Map<String, Value> {
+        let stats = self.linux.stats();
+        let spread = |h: &Histogram| json!({ "mean": h.mean_ns(), "stddev": h.stddev_ns(), "N": h.count() });
+        let (nand, ftl) = (self.drive.nand(), self.drive.ftl().stats());
+        let end = end.max(self.drive.now());
+        let energy = nand.energy(end);
+        let software = stats.access.mean_ns() - stats.hardware.mean_ns();
+        let linux = json!({
+            "major_faults": stats.major_faults,
+            "minor_faults": stats.minor_faults,
+            "calls": stats.calls,
+            "pages_read": stats.pages_read,
+            "pages_swapped_in": stats.pages_swapped_in,
+            "pages_written": stats.pages_written,
+            "pages_swapped_out": stats.pages_swapped_out,
+            "commands": stats.commands,
+            "access_ns": spread(&stats.access),
+            "hardware_ns": spread(&stats.hardware),
+            "software_ns": if stats.major_faults > 0 { software } else { 0.0 },
+        });
+        let drive = json!({
+            "host_units": ftl.host_units,
+            "host_reads": ftl.host_reads,
+            "write_amplification": ftl.write_amplification(),
+            "energy_j": energy.total().joules(),
+        });
+        let mut all = Map::new();
+        all.insert("linux".to_owned(), linux);
+        all.insert("drive".to_owned(), drive);
+        all
+    }
+}

@@ -1,0 +1,501 @@
+//! From the hybrid controller to the dies, and back (NVMM, "Nonvolatile Main Memory System Architecture"): a queue before
+//! the translation, which holds what has no physical address yet, then queues of the dies. If a read finds its die's queue
+//! full, translation waits for it. Programs and erases wait in a queue of their own, which no read waits for, until their
+//! die has at most one other operation. The queue before the translation is as long as the hybrid controller has fetches and
+//! write-backs: a shorter one would have the same wait in the same order before it.
+
+use std::collections::VecDeque;
+
+use dram_cache as hybrid;
+use media::{Action, BlockAddr, Geometry, OpId, PageAddr, ProgramOp, ReadOp, Status, Tag};
+use nand::{Store, UnitWrite};
+use nvmm::{Answer, Application, Content, Input, Medium, Move, Reply, Request, Token};
+use sim::Time;
+
+use super::HybridMemory;
+use super::events::{Event, TRANSLATED, View};
+
+/// The operating system, whose pages all are.
+const SYSTEM: Application = Application(1);
+
+fn is_read(action: &Action) -> bool {
+    matches!(action, Action::Read(_))
+}
+
+/// Flash that nothing was ever written to, as the page table's controller sees it.
+pub(super) struct Blank<'a>(pub &'a Store);
+
+impl Medium for Blank<'_> {
+    fn geometry(&self) -> &Geometry {
+        self.0.geometry()
+    }
+    fn is_bad(&self, block: BlockAddr) -> bool {
+        block.planes.iter().any(|plane| self.0.block(block.die, plane, block.block).bad)
+    }
+    fn read(&self, _: PageAddr, _: &mut Vec<u8>) -> bool {
+        false
+    }
+}
+
+/// Counters of the queues before the flash.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct FlowStats {
+    /// Requests that were translated.
+    pub translated: u64,
+    /// Times the head found its die's queue full.
+    pub blocked: u64,
+    /// Requests that waited for their translation at a time, at most.
+    pub longest: u64,
+}
+
+/// The queues before the flash.
+pub(super) struct Flow {
+    /// Fetches have the tags below this, write-backs those above.
+    fetches: u32,
+    /// Tag, page, whether it is written.
+    queue: VecDeque<(u32, u64, bool)>,
+    is_translating: bool,
+    /// Reads with their physical address that found no room at their dies: nothing is translated meanwhile.
+    operations: VecDeque<Action>,
+    /// Programs and erases that did: no read waits for them.
+    writes: VecDeque<Action>,
+    /// Sequence number of each program under way, by its id; logical number of what is in each copy buffer.
+    sequences: Vec<u64>,
+    copies: Vec<u32>,
+    stats: FlowStats,
+}
+
+impl Flow {
+    pub fn new(fetches: u32, nvmm: &nvmm::Config) -> Flow {
+        Flow {
+            fetches,
+            queue: VecDeque::new(),
+            is_translating: false,
+            operations: VecDeque::new(),
+            writes: VecDeque::new(),
+            sequences: Vec::new(),
+            copies: vec![0; nvmm.segments as usize],
+            stats: FlowStats::default(),
+        }
+    }
+
+    /// Page `page` is to be read for fetch `fetch`.
+    pub fn fetch(&mut self, fetch: u32, page: u64) {
+        self.want(fetch, page, false);
+    }
+
+    /// Page `page` is to be written by write-back `slot`.
+    pub fn write(&mut self, slot: u32, page: u64) {
+        self.want(self.fetches + slot, page, true);
+    }
+
+    /// Request `tag` is to be translated.
+    fn want(&mut self, tag: u32, page: u64, write: bool) {
+        self.queue.push_back((tag, page, write));
+        self.stats.longest = self.stats.longest.max(self.queue.len() as u64);
+    }
+
+    /// A translation may begin.
+    #[inline(always)]
+    pub fn is_ready(&self) -> bool {
+        !self.is_translating && !self.queue.is_empty() && self.operations.is_empty()
+    }
+
+    /// Operations wait for room at their dies.
+    #[inline(always)]
+    fn is_waiting(&self) -> bool {
+        !(self.operations.is_empty() && self.writes.is_empty())
+    }
+
+    pub fn stats(&self) -> FlowStats {
+        self.stats
+    }
+}
+
+impl HybridMemory {
+    /// Begins the next translation, which [may](Flow::is_ready) begin. If nothing else comes before its end, and that is not after
+    /// [`run`](Self::run) ends, it ends at once.
+    #[inline(never)]
+    pub(super) fn translate(&mut self, mut now: Time, until: Time, stops: bool) {
+        loop {
+            let end = now + self.config.translation;
+            self.around.flow.is_translating = true;
+            let alone = end < self.arrivals.first_at().min(self.dram_at) && end <= self.last(until, stops);
+            if !alone || !self.queue.skip_to(end) {
+                return self.queue.push(TRANSLATED, end, Event::Translated);
+            }
+            now = end;
+            self.translated(now);
+            // What the table answers at once may go to DRAM.
+            self.ask_dram();
+            if !self.around.flow.is_ready() {
+                return;
+            }
+        }
+    }
+
+    /// An event has come.
+    #[inline(always)]
+    pub(super) fn handle(&mut self, now: Time, event: Event) {
+        match event {
+            Event::Translated => self.translated_apart(now),
+            Event::Flash(event) => {
+                if let Some(done) = self.nand.handle(now, event, &mut View(&mut self.queue)) {
+                    self.end(now, done);
+                }
+            }
+        }
+    }
+
+    /// As [`translated`](Self::translated), where others come before its end.
+    #[inline(never)]
+    fn translated_apart(&mut self, now: Time) {
+        self.translated(now);
+    }
+
+    /// The head of the queue has its place: the page table says which.
+    #[inline(always)]
+    fn translated(&mut self, now: Time) {
+        self.around.flow.is_translating = false;
+        let (tag, page, write) = self.around.flow.queue.pop_front().expect("its head was translated");
+        self.around.flow.stats.translated += 1;
+        self.table_dram.accesses += 1;
+        let tag = Tag(tag);
+        let (address, segment) = self.place(page);
+        if !write && let Some(op) = self.nvmm.read_alone(tag, SYSTEM, address, segment) {
+            return self.read(now, op);
+        }
+        let segments = 1 << segment;
+        let request = if write { Request::Write { address, segments } } else { Request::Read { address, segments } };
+        self.nvmm.handle(now, Input::Request { tag, application: SYSTEM, request }, &mut self.flash);
+        self.perform(now);
+    }
+
+    /// An operation of the flash has ended: what it did is done to the contents, and its controller told.
+    fn end(&mut self, now: Time, done: nand::Done) {
+        if done.kind == nand::Kind::Read {
+            if let Some(tag) = self.nvmm.read_ended(done.id, done.status) {
+                return self.fetched(now, tag, done.id);
+            }
+            if !self.nvmm.reads_table(done.id) {
+                let input = Input::Done { id: done.id, status: done.status, content: &[] };
+                self.nvmm.handle(now, input, &mut self.flash);
+                return self.perform(now);
+            }
+        }
+        let (page, _) = self.nand.place_of(done.id);
+        self.apply(page, done);
+        self.tell_table(now, page, done);
+        self.perform(now);
+    }
+
+    /// The read `id` has ended, and with it fetch `tag`.
+    fn fetched(&mut self, now: Time, tag: Tag, id: OpId) {
+        if self.around.contents.is_some() {
+            let (page, _) = self.nand.place_of(id);
+            self.move_data(Move::FlashToHost { page, tag, segment: 0 });
+        }
+        if self.around.flow.is_waiting() {
+            self.dispatch(now);
+        }
+        self.around.now = now;
+        self.hybrid.fetched(tag.0, &mut self.around);
+    }
+
+    fn tell_table(&mut self, now: Time, page: PageAddr, done: nand::Done) {
+        let plane = page.planes.0.trailing_zeros();
+        let store = self.nand.store();
+        let readable = done.kind == nand::Kind::Read && store.readable(page, plane);
+        let content = if readable { media::Flash::note(store, page, plane, 0) } else { &[] };
+        self.nvmm.handle(now, Input::Done { id: done.id, status: done.status, content }, &mut self.flash);
+    }
+
+    fn apply(&mut self, page: PageAddr, done: nand::Done) {
+        match (done.kind, done.status) {
+            (nand::Kind::Read, _) => {}
+            (nand::Kind::Program, status) => self.program(page, done.id, status),
+            (nand::Kind::Erase, Status::Ok) => self.nand.store_mut().erase(page.block()),
+            (nand::Kind::Erase, _) => self.nand.store_mut().tear_erase(page.block()),
+        }
+    }
+
+    fn program(&mut self, page: PageAddr, id: OpId, status: Status) {
+        let plane = page.planes.0.trailing_zeros();
+        let store = self.nand.store_mut();
+        // Pages known to be worn are left out; the chip wants them programmed with something.
+        if store.order() == nand::Order::InOrder {
+            for skipped in store.block(page.die, plane, page.block).programmed..page.page {
+                store.tear(PageAddr { page: skipped, ..page }, false);
+            }
+        }
+        if status != Status::Ok {
+            store.tear(page, false);
+            return;
+        }
+        let sequence = self.around.flow.sequences[id.0 as usize];
+        let slots = self.config.cache.write_backs();
+        let unit = |logical, buffer| UnitWrite { logical, buffer, lost: false };
+        match self.nvmm.content(id) {
+            Content::Host { tag, segment } => {
+                let slot = tag.0 - self.around.flow.fetches;
+                if let Some(contents) = &self.around.contents {
+                    contents.load(slot, store.buffer_mut(slot));
+                }
+                store.program(page, sequence, false, [unit(segment, slot)]);
+            }
+            Content::Buffer(buffer) => {
+                let logical = self.around.flow.copies[buffer as usize];
+                store.program(page, sequence, false, [unit(logical, slots + buffer)]);
+            }
+            Content::Own(bytes) => {
+                store.program(page, sequence, false, [unit(media::NOBODY, 0)]);
+                store.set_note(page, plane, 0, bytes);
+            }
+        }
+    }
+
+    /// Does what the page table's controller wants done: data at once, operations through the queues.
+    fn perform(&mut self, now: Time) {
+        let waited = self.around.flow.is_waiting();
+        if !self.flash.moves.is_empty() || !self.flash.actions.is_empty() {
+            self.act(now);
+        }
+        if waited {
+            self.dispatch(now);
+        }
+        for at in 0..self.flash.replies.len() {
+            self.reply(now, at);
+        }
+        self.flash.replies.clear();
+    }
+
+    /// Does moves and actions. Operations that find none before them go to their dies at once.
+    fn act(&mut self, now: Time) {
+        loop {
+            self.move_all();
+            if let [action @ Action::Read(_)] = self.flash.actions[..] {
+                self.flash.actions.clear();
+                return self.start_in_turn(now, action);
+            }
+            let mut actions = std::mem::take(&mut self.flash.actions);
+            let mut barriers = false;
+            for action in &actions {
+                match *action {
+                    Action::Retire(block) => self.nand.store_mut().mark_bad(block),
+                    // On flash what is programmed is durable.
+                    Action::Barrier(_) => barriers = true,
+                    other => self.start_in_turn(now, other),
+                }
+            }
+            if barriers {
+                for action in actions.drain(..) {
+                    if let Action::Barrier(id) = action {
+                        self.nvmm.handle(now, Input::Done { id, status: Status::Ok, content: &[] }, &mut self.flash);
+                    }
+                }
+                continue;
+            }
+            actions.clear();
+            self.flash.actions = actions;
+            return;
+        }
+    }
+
+    fn move_all(&mut self) {
+        for at in 0..self.flash.moves.len() {
+            self.move_data(self.flash.moves[at]);
+        }
+        self.flash.moves.clear();
+    }
+
+    fn move_data(&mut self, movement: Move) {
+        let store = self.nand.store_mut();
+        let slots = self.config.cache.write_backs();
+        match movement {
+            Move::FlashToHost { page, tag, .. } => {
+                if let Some(contents) = &mut self.around.contents {
+                    let readable = store.readable(page, page.planes.0.trailing_zeros());
+                    contents.arrive(tag.0, readable.then(|| store.unit(page, 0)));
+                }
+            }
+            Move::ZeroToHost { tag, .. } => {
+                if let Some(contents) = &mut self.around.contents {
+                    contents.arrive(tag.0, None);
+                }
+            }
+            Move::FlashToBuffer { page, buffer } => {
+                let plane = page.planes.0.trailing_zeros();
+                let readable = store.readable(page, plane);
+                let logical = if readable { media::Flash::logical(store, page, plane)[0] } else { 0 };
+                self.around.flow.copies[buffer as usize] = logical;
+                if self.around.contents.is_some() {
+                    // What a full memory began with reads as zeros.
+                    let bytes = if readable { store.unit(page, 0).to_vec() } else { Vec::new() };
+                    let to = store.buffer_mut(slots + buffer);
+                    to.fill(0);
+                    to[..bytes.len()].copy_from_slice(&bytes);
+                }
+            }
+        }
+    }
+
+    /// A read goes to its die, or behind what waits.
+    #[inline(always)]
+    fn read(&mut self, now: Time, op: ReadOp) {
+        let waits = !self.around.flow.operations.is_empty();
+        if !waits && self.has_room(op.page.die) {
+            return self.nand.submit_read(now, op, &mut View(&mut self.queue));
+        }
+        self.around.flow.operations.push_back(Action::Read(op));
+        if waits {
+            self.dispatch(now);
+        }
+    }
+
+    /// Whether an operation may wait for `die`, or begin.
+    #[inline]
+    fn has_room(&mut self, die: u16) -> bool {
+        let has_room = self.nand.die_load(die) <= self.config.die_queue;
+        self.around.flow.stats.blocked += u64::from(!has_room);
+        has_room
+    }
+
+    /// An operation goes to its die, or behind those that wait.
+    #[inline]
+    fn start_in_turn(&mut self, now: Time, action: Action) {
+        let flow = &self.around.flow;
+        let waits = if is_read(&action) { !flow.operations.is_empty() } else { !flow.writes.is_empty() };
+        if waits || !self.start(now, action) {
+            let flow = &mut self.around.flow;
+            if is_read(&action) { flow.operations.push_back(action) } else { flow.writes.push_back(action) }
+        }
+    }
+
+    /// Operations go to the dies, in order, as far as their queues have room.
+    fn dispatch(&mut self, now: Time) {
+        while let Some(action) = self.around.flow.operations.front().copied()
+            && self.start(now, action)
+        {
+            self.around.flow.operations.pop_front();
+        }
+        while let Some(action) = self.around.flow.writes.front().copied()
+            && self.start(now, action)
+        {
+            self.around.flow.writes.pop_front();
+        }
+    }
+
+    /// An operation goes to its die. False if its queue has no room.
+    fn start(&mut self, now: Time, action: Action) -> bool {
+        let die = match action {
+            Action::Read(op) => op.page.die,
+            Action::Program(op) => op.page.die,
+            Action::Erase(op) => op.block.die,
+            other => unreachable!("{other:?} is no operation"),
+        };
+        // A die's queue is for reads: a program or an erase waits until no more than one other operation is there.
+        if !is_read(&action) && self.nand.die_load(die) > 1 || !self.has_room(die) {
+            return false;
+        }
+        match action {
+            Action::Read(op) => self.nand.submit_read(now, op, &mut View(&mut self.queue)),
+            Action::Program(op) => {
+                self.note_sequence(op);
+                self.nand.submit_program(now, op, &mut View(&mut self.queue));
+            }
+            Action::Erase(op) => self.nand.submit_erase(now, op, &mut View(&mut self.queue)),
+            _ => unreachable!("found above"),
+        }
+        true
+    }
+
+    fn note_sequence(&mut self, op: ProgramOp) {
+        let id = op.id.0 as usize;
+        if self.around.flow.sequences.len() <= id {
+            self.around.flow.sequences.resize(id + 1, 0);
+        }
+        self.around.flow.sequences[id] = op.sequence;
+    }
+
+    /// The page table's controller has answered.
+    fn reply(&mut self, now: Time, at: usize) {
+        let Reply { tag, answer } = &self.flash.replies[at];
+        let tag = *tag;
+        if let Answer::Refused(error) = answer {
+            self.fault.get_or_insert(error.clone());
+        }
+        let fetches = self.around.flow.fetches;
+        let input = match tag.0.checked_sub(fetches) {
+            None => hybrid::Input::Fetched(tag.0),
+            Some(slot) if slot < self.config.cache.write_backs() => hybrid::Input::Written(slot),
+            // Set up, or filled: nobody waits.
+            Some(_) => return,
+        };
+        self.tell(now, input);
+    }
+
+    /// The page table is set up, before time begins: everything ends at once.
+    pub(super) fn set_up(&mut self) {
+        // A token that nobody has: what is asked for first has the table opened first.
+        self.ask_at_once(Request::Drop { token: Token(u64::MAX) });
+        self.fault = None;
+    }
+
+    /// Before time begins: see [`super::MainMemory::is_allocated`]. What was in the pages of 64 KB is deleted, so that they are
+    /// created when they are first used, as after an `alloc`.
+    pub fn is_allocated(&mut self, address: u64, bytes: u64) {
+        if !self.config.full {
+            return;
+        }
+        let (segment, segments) = (u64::from(self.config.cache.page_bytes), u64::from(self.config.nvmm.segments));
+        for page in address / segment / segments..(address + bytes).div_ceil(segment * segments) {
+            let (address, _) = self.place(page * segments);
+            self.ask_at_once(Request::Delete { address });
+        }
+        self.before = self.nvmm.stats();
+    }
+
+    /// Asks the page table for something before time begins.
+    pub(super) fn ask_at_once(&mut self, request: Request) {
+        let tag = Tag(self.config.nvmm.tags - 1);
+        self.nvmm.handle(Time::ZERO, Input::Request { tag, application: SYSTEM, request }, &mut self.flash);
+        loop {
+            self.move_all();
+            let actions = std::mem::take(&mut self.flash.actions);
+            for reply in std::mem::take(&mut self.flash.replies) {
+                if let Answer::Refused(error) = reply.answer {
+                    self.fault.get_or_insert(error);
+                }
+            }
+            if actions.is_empty() {
+                return;
+            }
+            for action in actions {
+                let (id, kind, page) = match action {
+                    Action::Read(op) => (op.id, nand::Kind::Read, op.page),
+                    Action::Program(op) => {
+                        self.note_sequence(op);
+                        (op.id, nand::Kind::Program, op.page)
+                    }
+                    Action::Erase(op) => {
+                        let BlockAddr { die, planes, block } = op.block;
+                        (op.id, nand::Kind::Erase, PageAddr { die, planes, block, page: 0 })
+                    }
+                    Action::Retire(block) => {
+                        self.nand.store_mut().mark_bad(block);
+                        continue;
+                    }
+                    Action::Barrier(id) => {
+                        let input = Input::Done { id, status: Status::Ok, content: &[] };
+                        self.nvmm.handle(Time::ZERO, input, &mut self.flash);
+                        continue;
+                    }
+                    other => unreachable!("{other:?} is none of the page table's"),
+                };
+                let done = nand::Done { id, status: Status::Ok, kind };
+                self.apply(page, done);
+                self.tell_table(Time::ZERO, page, done);
+            }
+        }
+    }
+}

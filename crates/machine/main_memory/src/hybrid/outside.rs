@@ -1,0 +1,89 @@
+//! What the hybrid controller wants done, done.
+
+use dram::{Ack, Kind, Request};
+use dram_cache::{DramRequest, Move, Outside, Purpose};
+use link::LineLink;
+use media::line::LineKind;
+use sim::Time;
+
+use super::super::dram::Modules;
+use super::data::Contents;
+use super::flow::Flow;
+use super::way::Way;
+
+/// A request to DRAM as one number: what for above, of what below.
+fn word_of(purpose: Purpose) -> u64 {
+    let (kind, of) = match purpose {
+        Purpose::Fill(id) => (0, id),
+        Purpose::WriteBack(id) => (6, id),
+        Purpose::LateLine => (1, 0),
+        Purpose::Tags(read) => (2, read),
+        Purpose::TagsBack => (3, 0),
+        Purpose::Store(fetch) => (4, fetch),
+        Purpose::ReadOut(slot) => (5, slot),
+    };
+    kind << 32 | u64::from(of)
+}
+
+/// See [`word_of`].
+pub(super) fn purpose_of(word: u64) -> Purpose {
+    let of = word as u32;
+    match word >> 32 {
+        0 => Purpose::Fill(of),
+        6 => Purpose::WriteBack(of),
+        1 => Purpose::LateLine,
+        2 => Purpose::Tags(of),
+        3 => Purpose::TagsBack,
+        4 => Purpose::Store(of),
+        5 => Purpose::ReadOut(of),
+        _ => unreachable!("{word:#x} is no request of this memory"),
+    }
+}
+
+/// All that the hybrid controller acts on.
+pub(super) struct Around {
+    /// When it acts.
+    pub now: Time,
+    pub modules: Modules,
+    /// DRAM was asked for something.
+    pub dram_asked: bool,
+    pub flow: Flow,
+    pub link: LineLink,
+    /// Answers on their way back.
+    pub answers: Way<u32>,
+    pub contents: Option<Box<Contents>>,
+}
+
+impl Outside for Around {
+    #[inline]
+    fn dram(&mut self, request: DramRequest) {
+        self.dram_asked = true;
+        let DramRequest { purpose, port, write, address, bytes } = request;
+        let kind = if write { Kind::Write } else { Kind::Read };
+        let ack = if purpose.is_awaited() { Ack::Accepted } else { Ack::Untold };
+        self.modules.memory.submit(self.now, Request { id: word_of(purpose), port, kind, address, bytes, ack });
+    }
+
+    fn fetch(&mut self, fetch: u32, page: u64) {
+        self.flow.fetch(fetch, page);
+    }
+
+    fn write(&mut self, slot: u32, page: u64) {
+        self.flow.write(slot, page);
+    }
+
+    #[inline]
+    fn answer(&mut self, id: u32, kind: LineKind) {
+        let at = self.link.answer(self.now, kind == LineKind::Fill);
+        self.answers.send(id, at);
+        if let Some(contents) = &mut self.contents {
+            contents.answer(id);
+        }
+    }
+
+    fn move_data(&mut self, movement: Move) {
+        if let Some(contents) = &mut self.contents {
+            contents.apply(movement);
+        }
+    }
+}

@@ -1,0 +1,412 @@
+//! A run of programs on a machine that simulates their loads and stores, and what came of it.
+
+use std::path::Path;
+
+use host::cpu::{Cpu, Effects, Kernel, PAGE, ThreadStats};
+use host::linux::{LinuxConfig, Resident};
+use media::{LINE, LineRequest, Op, Status};
+use serde_json::{Map, Value, json};
+use sim::{Energy, Streams, Time};
+use workload::JobInfo;
+use workload::program::{Before, Programs};
+
+use super::drive::Drive;
+use super::{HybridError, MainMemory};
+use storage::record::{Ended, Recorder};
+use storage::run::{Measured, Progress, RunOptions, WATCH_EVERY};
+use storage::summary::whole;
+use system::System;
+use system::memory::Files;
+
+/// Why programs were not run, or not to their end.
+#[derive(Debug, thiserror::Error)]
+pub enum MemoryError {
+    /// The programs are wrong.
+    #[error(transparent)]
+    Workload(#[from] workload::Error),
+    /// The DRAM or the flash behind it cannot work so.
+    #[error(transparent)]
+    Memory(#[from] HybridError),
+    /// The memory is worn out, or full of versions: what was written is lost.
+    #[error("main memory failed: {0}")]
+    Failed(nvmm::Error),
+    /// The drive cannot be made so.
+    #[error(transparent)]
+    Config(#[from] ftl::config::ConfigError),
+    /// It cannot be filled.
+    #[error(transparent)]
+    Prepare(#[from] storage::prepare::PrepareError),
+    /// It is too small for files and swap.
+    #[error(
+        "found a drive of {found}, expected at least {wanted} for files, swap area and journal (flash, ftl.capacity)"
+    )]
+    Drive {
+        /// What it has.
+        found: String,
+        /// What is needed.
+        wanted: String,
+    },
+    /// They need more memory than there is.
+    #[error("{file}: found programs that use {found}, expected at most the {room} of main memory (memory.size)")]
+    Room {
+        /// Of the programs.
+        file: String,
+        /// What they use.
+        found: String,
+        /// What there is.
+        room: String,
+    },
+    /// Programs without a step.
+    #[error("{file}: found no access")]
+    Empty {
+        /// Of the programs.
+        file: String,
+    },
+    /// Whoever watched asked for the end.
+    #[error("interrupted")]
+    Interrupted,
+}
+
+/// A kernel, with the devices that it drives.
+pub trait World: Kernel {
+    /// When it has something to do next.
+    fn next_event(&self) -> Option<Time>;
+    /// Comes to `now`.
+    fn advance(&mut self, now: Time);
+    /// What it did since it was last asked.
+    fn effects(&mut self) -> &mut Effects;
+    /// The energy of its devices until `end`; `None` if it has none.
+    fn energy(&self, end: Time) -> Option<Energy>;
+    /// What it did in all, for the summary.
+    fn report(&mut self, end: Time) -> Map<String, Value>;
+    /// What was counted so far is not to be reported.
+    fn begin(&mut self, now: Time);
+}
+
+/// A kernel that has all in memory, and no device.
+pub(super) struct InMemory {
+    kernel: Resident,
+    effects: Effects,
+}
+
+impl InMemory {
+    fn new(programs: &Programs, config: LinuxConfig, streams: &Streams) -> InMemory {
+        let mut kernel = Resident::new(config, &super::drive::areas(programs), streams);
+        for region in programs.regions().iter().filter(|region| region.before == Before::Written) {
+            kernel.was_written(region.base / PAGE, region.bytes.div_ceil(PAGE));
+        }
+        InMemory { kernel, effects: Effects::default() }
+    }
+}
+
+impl Kernel for InMemory {
+    #[inline(always)]
+    fn translate(&mut self, thread: u16, page: u64, store: bool) -> Option<u64> {
+        self.kernel.translate(thread, page, store)
+    }
+    fn fault(&mut self, now: Time, thread: u16, page: u64, store: bool) -> Option<Time> {
+        self.kernel.fault(now, thread, page, store)
+    }
+    fn call(&mut self, now: Time, thread: u16, step: &media::Step) -> Option<Time> {
+        self.kernel.call(now, thread, step)
+    }
+}
+
+impl World for InMemory {
+    fn next_event(&self) -> Option<Time> {
+        None
+    }
+    fn advance(&mut self, _: Time) {}
+    fn effects(&mut self) -> &mut Effects {
+        &mut self.effects
+    }
+    fn energy(&self, _: Time) -> Option<Energy> {
+        None
+    }
+    fn report(&mut self, _: Time) -> Map<String, Value> {
+        let (faults, calls) = self.kernel.counted();
+        let mut all = Map::new();
+        all.insert("kernel".to_owned(), json!({ "faults": faults, "calls": calls }));
+        all
+    }
+    fn begin(&mut self, _: Time) {
+        self.kernel.reset_stats();
+    }
+}
+
+/// A run that ended.
+pub struct MemoryOutcome {
+    /// What was measured: of each program, the lines that it waited for.
+    pub recorder: Recorder,
+    /// The programs, in the recorder's order.
+    pub jobs: Vec<JobInfo>,
+    /// When measuring began, and when the last thread ended.
+    pub begun: Time,
+    /// When the last thread ended.
+    pub end: Time,
+    /// Lines that memory was asked for.
+    pub fills: u64,
+    /// The inside of the summary.
+    pub inside: Value,
+}
+
+impl MemoryOutcome {
+    /// What was measured.
+    pub fn measured(&self) -> Measured<'_> {
+        Measured::new(&self.recorder, &self.jobs, self.end, self.begun)
+    }
+
+    /// The summary of the run: the same bytes for the same system, programs and options.
+    pub fn summary(&self) -> Value {
+        whole(self.measured(), self.inside.clone())
+    }
+}
+
+/// Runs the programs of a file on the machine that `system` describes. `watch` is told how far it is, and says whether to go
+/// on.
+///
+/// # Errors
+/// If the programs are wrong, or do not fit.
+///
+/// # Panics
+/// If the system simulates no main memory, or the model breaks one of its own invariants.
+pub fn run(
+    system: &System,
+    path: &Path,
+    options: &RunOptions,
+    watch: &mut dyn FnMut(Progress) -> bool,
+) -> Result<MemoryOutcome, MemoryError> {
+    let streams = Streams::new(options.seed);
+    let programs = Programs::open(path, &streams)?;
+    let file = path.display().to_string();
+    let mut memory = MainMemory::new(system, &streams)?;
+    let kernel = system.kernel.config(system.usable_memory());
+    if system.memory.files == Files::Drive {
+        let world = Drive::new(system, &programs, kernel, &streams, options.cache.as_deref())?;
+        return Flight::new(system, programs, memory, world).fly(system, &file, watch);
+    }
+    let (found, room) = (programs.bytes(), system.usable_memory());
+    if found > room {
+        return Err(MemoryError::Room { file, found: sim::units::show_size(found), room: sim::units::show_size(room) });
+    }
+    for region in programs.regions() {
+        match region.before {
+            Before::Found => {}
+            Before::Written => memory.was_written(region.base, region.bytes),
+            Before::Allocated => memory.is_allocated(region.base, region.bytes),
+        }
+    }
+    let world = InMemory::new(&programs, kernel, &streams);
+    Flight::new(system, programs, memory, world).fly(system, &file, watch)
+}
+
+/// Digits behind the point that show four of a number that is not zero.
+fn digits(number: f64) -> usize {
+    if number > 0.0 { (3.0 - number.log10().floor()).clamp(4.0, 12.0) as usize } else { 4 }
+}
+
+/// Numbers of lines that devices ask for; those of the processor are below.
+const DEVICE: u32 = 1 << 31;
+
+/// Programs, a processor, a kernel and main memory at work.
+pub(crate) struct Flight<W: World> {
+    programs: Programs,
+    cpu: Cpu,
+    memory: MainMemory,
+    world: W,
+    recorder: Recorder,
+    /// The program of each thread.
+    program_of: Vec<u16>,
+    device_lines: u32,
+    fills: u64,
+    begun: bool,
+}
+
+impl<W: World> Flight<W> {
+    pub(crate) fn new(system: &System, programs: Programs, memory: MainMemory, world: W) -> Flight<W> {
+        let cpu = Cpu::new(system.cpu.config(programs.threads(), programs.uncached()));
+        let program_of = programs
+            .programs()
+            .iter()
+            .enumerate()
+            .flat_map(|(number, program)| std::iter::repeat_n(number as u16, usize::from(program.threads)))
+            .collect();
+        let recorder = Recorder::new(programs.programs().len());
+        Flight { programs, cpu, memory, world, recorder, program_of, device_lines: 0, fills: 0, begun: false }
+    }
+
+    /// Runs to the end.
+    pub(crate) fn fly(
+        mut self,
+        system: &System,
+        file: &str,
+        watch: &mut dyn FnMut(Progress) -> bool,
+    ) -> Result<MemoryOutcome, MemoryError> {
+        let (mut done, mut requests) = (Vec::new(), Vec::new());
+        let (mut turns, mut now) = (0_u64, Time::ZERO);
+        while !self.cpu.ended() {
+            let memory = self.memory.next_event().unwrap_or(Time::MAX);
+            let world = self.world.next_event().unwrap_or(Time::MAX);
+            let cpu = self.cpu.next_event().unwrap_or(Time::MAX);
+            let next = memory.min(world).min(cpu);
+            assert!(next < Time::MAX, "threads have not ended, and nothing is under way");
+            now = now.max(next);
+            if memory == next {
+                self.memory.go_on(world.min(cpu), &mut done);
+                for (id, at) in done.drain(..) {
+                    self.answered(id, at);
+                }
+            } else if world == next {
+                self.world.advance(world);
+                self.take_effects(world);
+            } else {
+                self.cpu.advance(memory.min(world), &mut self.world, &mut self.programs, &mut requests);
+                for (at, request) in requests.drain(..) {
+                    self.memory.submit(at, request);
+                }
+                self.take_effects(cpu);
+                if !self.begun && self.cpu.begun() > Time::ZERO {
+                    self.begun = true;
+                    self.recorder = Recorder::beginning(self.programs.programs().len(), self.cpu.begun());
+                    self.world.begin(self.cpu.begun());
+                }
+            }
+            turns += 1;
+            if turns.is_multiple_of(WATCH_EVERY) && !watch(Progress { fraction: 0.0, now, done: self.fills }) {
+                return Err(MemoryError::Interrupted);
+            }
+        }
+        if let Some(error) = self.programs.take_error() {
+            return Err(MemoryError::Workload(error.into()));
+        }
+        if self.cpu.instructions() == 0 {
+            return Err(MemoryError::Empty { file: file.to_owned() });
+        }
+        if let Some(error) = self.memory.fault() {
+            return Err(MemoryError::Failed(error.clone()));
+        }
+        Ok(self.outcome(system))
+    }
+
+    fn answered(&mut self, id: u32, at: Time) {
+        if id >= DEVICE {
+            return;
+        }
+        if let Some(filled) = self.cpu.answered(id, at) {
+            self.fills += 1;
+            let asked = filled.asked;
+            if asked < self.cpu.begun() {
+                return;
+            }
+            let job = self.program_of[usize::from(filled.thread)];
+            let (bytes, status) = (LINE, Status::Ok);
+            self.recorder.ended(&Ended {
+                job,
+                op: Op::Read,
+                bytes,
+                status,
+                due: asked,
+                issued: asked,
+                submitted: asked,
+                at,
+            });
+        }
+    }
+
+    fn take_effects(&mut self, now: Time) {
+        let effects = self.world.effects();
+        if effects.is_empty() {
+            return;
+        }
+        for page in effects.forgotten.drain(..) {
+            self.cpu.forget_translation(page);
+        }
+        for page in effects.overwritten.drain(..) {
+            self.cpu.overwritten(page);
+        }
+        for (address, kind) in effects.lines.drain(..) {
+            let id = DEVICE + self.device_lines;
+            self.device_lines = (self.device_lines + 1) % DEVICE;
+            self.memory.submit(now, LineRequest { id, address, kind });
+        }
+        for (thread, at) in effects.resumed.drain(..) {
+            self.cpu.resume(thread, at);
+        }
+    }
+
+    fn outcome(mut self, system: &System) -> MemoryOutcome {
+        self.recorder.finish();
+        let threads = self.cpu.thread_stats();
+        let begun = self.cpu.begun();
+        let end = threads.iter().map(|thread| thread.end).max().unwrap_or(Time::ZERO);
+        let span = end.saturating_sub(begun);
+        let cycle = self.cpu.config().cycle;
+        let sum = |of: fn(&ThreadStats) -> u64| threads.iter().map(of).sum::<u64>();
+        let instructions = sum(|thread| thread.instructions);
+        let cycles = span.ps() as f64 / cycle.ps() as f64;
+        let shared = self.cpu.stats();
+        let ipc = if cycles > 0.0 { instructions as f64 / cycles } else { 0.0 };
+        let kernel: Time = threads.iter().map(|thread| thread.kernel).fold(Time::ZERO, |sum, each| sum + each);
+        let memory_energy = self.memory.energy(end);
+        let mut energy = json!({ "memory": memory_energy.joules(), "total": memory_energy.joules() });
+        if let Some(drive) = self.world.energy(end) {
+            energy["drive"] = drive.joules().into();
+            energy["total"] = (memory_energy + drive).joules().into();
+        }
+        let program_bytes: u64 = self.programs.regions().iter().map(|region| region.bytes).sum();
+        let mut inside = json!({
+            "system": system.title,
+            "system_hash": system.content_hash(),
+            "simulated_s": end.secs_f64(),
+            "measured_s": span.secs_f64(),
+            "requests": shared.fills,
+            "preparation": { "kind": "none", "passes": 0, "write_amplification": null, "approximate": false },
+            "warm_up": { "cut_s": begun.secs_f64(), "rule": "as asked" },
+            "cpu": {
+                "threads": threads.len(),
+                "instructions": instructions,
+                "cycles": cycles,
+                "ipc": ipc,
+                "loads": sum(|thread| thread.loads),
+                "stores": sum(|thread| thread.stores),
+                "l1_hits": sum(|thread| thread.l1_hits),
+                "l2_hits": sum(|thread| thread.l2_hits),
+                "llc_hits": shared.llc_hits + shared.llc_merged,
+                "fills": shared.fills,
+                "write_backs": shared.write_backs,
+                "kernel_entries": sum(|thread| thread.kernel_entries),
+                "kernel_s": kernel.secs_f64(),
+            },
+            "memory": {
+                "bytes": self.memory.bytes(),
+                "programs_bytes": program_bytes,
+                "programs_pages": program_bytes.div_ceil(PAGE),
+            },
+            "energy_j": energy,
+            "busy": {},
+            "notes": [format!(
+                "{ipc:.*} user instructions a cycle: {instructions} in {:.6} s",
+                digits(ipc),
+                span.secs_f64(),
+            )],
+        });
+        if let Value::Object(all) = &mut inside {
+            for (key, value) in self.memory.report(end).into_iter().chain(self.world.report(end)) {
+                all.insert(key, value);
+            }
+        }
+        let jobs = self
+            .programs
+            .programs()
+            .iter()
+            .map(|program| JobInfo {
+                name: program.kind.clone(),
+                group: 0,
+                starts_later: false,
+                options: program.options.clone(),
+                inherited: 0,
+            })
+            .collect();
+        MemoryOutcome { recorder: self.recorder, jobs, begun, end, fills: shared.fills, inside }
+    }
+}

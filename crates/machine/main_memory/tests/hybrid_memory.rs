@@ -1,0 +1,304 @@
+//! Flash as main memory, whole: a link, the cache and its DRAM, the page table, flash with what it holds.
+
+use dram::Scheduler;
+use dram_cache::Prefetch;
+use link::LineLinkConfig;
+use main_memory::{DramConfig, DramMemory, HybridConfig, HybridMemory, MainMemory};
+use media::Geometry;
+use media::line::{LineKind, LineRequest};
+use sim::{Rng, Streams, Time};
+
+fn small(page_bytes: u32) -> HybridConfig {
+    let geometry = Geometry {
+        channels: 2,
+        chips: 1,
+        dies: 2,
+        planes: 1,
+        blocks: 16,
+        pages: 64,
+        page_bytes,
+        unit_bytes: page_bytes,
+    };
+    let segments = 65536 / page_bytes;
+    let pages = 1600 / segments;
+    let timing = nand::Timing {
+        read: [Time::from_us(25); 4],
+        program: [Time::from_us(200); 4],
+        erase: Time::from_us(1500),
+        slc_read: Time::from_us(25),
+        slc_program: Time::from_us(200),
+        slc_erase: Time::from_us(1500),
+        transfers_per_s: 400_000_000,
+        read_command: Time::from_ns(275),
+        program_command: Time::from_ns(275),
+        erase_command: Time::from_ns(225),
+    };
+    let mut dram = DramConfig::new(dram::Device::preset("DDR3-1600").expect("a preset"));
+    dram.interleave = page_bytes.into();
+    HybridConfig {
+        link: LineLinkConfig { latency: Time::ZERO, bandwidth: None, header: 0 },
+        dram,
+        cache: dram_cache::Config {
+            sets: 16,
+            ways: 4,
+            page_bytes,
+            pages: u64::from(pages * segments),
+            tag_buffer: 4,
+            tag_reads: 4,
+            fetches: 8,
+            prefetches: 4,
+            buffers: 4,
+            cold: 1,
+            prefetch: Prefetch::None,
+            moves: false,
+        },
+        nvmm: nvmm::Config {
+            controller: nvmm::Controller(1),
+            geometry,
+            segments,
+            pages,
+            versions: pages * (segments + 4),
+            order: nvmm::Order::Ascending,
+            policy: nvmm::Policy::LongestChain,
+            consolidate: false,
+            collect_start: 2,
+            open_blocks: 4,
+            tokens: 4,
+            tags: 1,
+            journal_pages: 16,
+            time_bits: 24,
+        },
+        nand: nand::Config {
+            geometry,
+            cell: nand::Cell::Slc,
+            order: nand::Order::InOrder,
+            payload: nand::PayloadKind::None,
+            buffers: 0,
+            timing,
+            scheduling: nand::Scheduling::default(),
+            wear: nand::Wear::default(),
+            errors: None,
+            ecc: nand::Ecc::default(),
+            age_s: 0,
+            cycles: 0,
+            variation: nand::Variation::default(),
+            faults: nand::Faults::default(),
+            power: nand::Power::default(),
+        },
+        translation: Time::from_ns(50),
+        die_queue: 4,
+        full: false,
+        verify: true,
+    }
+}
+
+fn made(config: &HybridConfig, seed: u64) -> HybridMemory {
+    HybridMemory::new(config, &Streams::new(seed)).expect("it can work")
+}
+
+/// Requests for random lines, `depth` at a time, until nothing is under way; the time at which the last is answered.
+fn play(memory: &mut MainMemory, rng: &mut Rng, requests: u32, lines: u64, writes: u64, depth: usize) -> Time {
+    let (mut done, mut asked, mut now, mut under_way) = (Vec::new(), 0, Time::ZERO, 0);
+    let mut free: Vec<u32> = (0..depth as u32).collect();
+    while asked < requests || under_way > 0 {
+        while asked < requests
+            && let Some(id) = free.pop()
+        {
+            let kind = if rng.below(100) < writes { LineKind::WriteBack } else { LineKind::Fill };
+            memory.submit(now, LineRequest { id, address: rng.below(lines) * 64, kind });
+            (asked, under_way) = (asked + 1, under_way + 1);
+        }
+        now = memory.next_event().expect("something is under way");
+        memory.advance(now, &mut done);
+        for (id, at) in done.drain(..) {
+            assert!(at <= now);
+            free.push(id);
+            under_way -= 1;
+        }
+    }
+    let end = now;
+    while let Some(next) = memory.next_event() {
+        memory.advance(next, &mut done);
+    }
+    end
+}
+
+#[test]
+fn no_line_is_lost_between_cache_collection_and_flash() {
+    for (seed, page_bytes, scheduler) in [
+        (1, 4096, Scheduler::FirstReady),
+        (2, 8192, Scheduler::FirstReady),
+        (3, 16384, Scheduler::FirstReady),
+        (4, 4096, Scheduler::InOrder),
+        (5, 16384, Scheduler::InOrder),
+    ] {
+        let mut config = small(page_bytes);
+        config.dram.scheduler = scheduler;
+        let lines = config.cache.pages * u64::from(page_bytes) / 64;
+        let mut memory = MainMemory::Hybrid(Box::new(made(&config, seed)));
+        let mut rng = Streams::new(seed).stream("test");
+        // What is read is checked by the memory itself.
+        play(&mut memory, &mut rng, 20_000, lines, 40, 24);
+        let MainMemory::Hybrid(memory) = memory else { unreachable!("it is one") };
+        assert_eq!(memory.fault(), None);
+        let (cache, table) = (memory.cache().stats(), memory.table().stats());
+        assert!(cache.dirty_evictions + cache.cleaned > 5_000, "{cache:?}");
+        assert!(table.collected > 20 && table.commits > 20, "{table:?}");
+        assert!(memory.cache().is_idle());
+    }
+}
+
+#[test]
+fn prefetching_loses_nothing_either() {
+    for prefetch in [Prefetch::Sequential(4), Prefetch::Adaptive(8)] {
+        let mut config = small(4096);
+        config.cache.prefetch = prefetch;
+        config.full = true;
+        config.nvmm.pages = 80;
+        config.cache.pages = 80 * 16;
+        config.nvmm.versions = 80 * 20;
+        let mut memory = MainMemory::Hybrid(Box::new(made(&config, 5)));
+        let mut rng = Streams::new(5).stream("test");
+        play(&mut memory, &mut rng, 20_000, config.cache.pages * 64, 30, 8);
+        let MainMemory::Hybrid(memory) = memory else { unreachable!("it is one") };
+        assert_eq!(memory.fault(), None);
+    }
+}
+
+#[test]
+fn worn_pages_lose_nothing_and_shrink_the_memory() {
+    let mut config = small(8192);
+    config.nand.wear.endurance =
+        Some(nand::Endurance { spread: nand::Spread::Normal, mean: 12.0, deviation: 4.0, slc_factor: 1.0 });
+    config.nand.geometry.blocks = 20;
+    config.nvmm.geometry.blocks = 20;
+    let mut memory = MainMemory::Hybrid(Box::new(made(&config, 4)));
+    let MainMemory::Hybrid(hybrid) = &memory else { unreachable!("it is one") };
+    let before = hybrid.table().stats().capacity;
+    let mut rng = Streams::new(4).stream("test");
+    play(&mut memory, &mut rng, 40_000, 150 * 128, 60, 24);
+    let MainMemory::Hybrid(hybrid) = &memory else { unreachable!("it is one") };
+    let after = hybrid.table().stats().capacity;
+    assert_eq!(hybrid.fault(), None);
+    assert!(after < before, "{before} pages, then {after}");
+}
+
+/// A lone request's time.
+fn alone(memory: &mut MainMemory, now: Time, address: u64, kind: LineKind) -> Time {
+    let mut done = Vec::new();
+    memory.submit(now, LineRequest { id: 0, address, kind });
+    let mut at = None;
+    while let Some(next) = memory.next_event() {
+        memory.advance(next, &mut done);
+        at = at.or(done.first().map(|(_, at)| *at));
+    }
+    at.expect("it is answered") - now
+}
+
+#[test]
+fn a_miss_is_tags_translation_array_and_bus_and_a_hit_is_dram() {
+    let mut config = small(8192);
+    config.link = LineLinkConfig { latency: Time::from_ns(10), bandwidth: None, header: 0 };
+    let mut memory = MainMemory::Hybrid(Box::new(made(&config, 1)));
+    // Dirty pages leave by way of 16 others of their set, so that a page is in flash and nowhere else.
+    let page = |number: u64| number * 8192;
+    let mut now = Time::from_ms(1);
+    for number in 0..8 {
+        alone(&mut memory, now, page(number * 16), LineKind::WriteBack);
+        now += Time::from_ms(5);
+    }
+    let MainMemory::Hybrid(hybrid) = &memory else { unreachable!("it is one") };
+    assert!(hybrid.cache().stats().cleaned >= 4);
+    // The tags of another set push those of this one out.
+    for set in 1..9 {
+        alone(&mut memory, now, page(set), LineKind::Fill);
+        now += Time::from_ms(5);
+    }
+    let tags = Time::from_ps(26 * 1250);
+    let miss = alone(&mut memory, now, page(0) + 640, LineKind::Fill);
+    let flash = Time::from_ns(275) + Time::from_us(25) + Time::of_transfer(8192, 400_000_000);
+    let expected = Time::from_ns(20) + tags + Time::from_ns(50) + flash;
+    // Tags may find a row open, or a refresh under way.
+    let slack = miss.ps().abs_diff(expected.ps());
+    assert!(slack < 40_000, "{miss}, expected {expected}");
+    let hit = alone(&mut memory, now + Time::from_ms(1), page(0) + 640, LineKind::Fill);
+    assert!(hit >= Time::from_ns(20 + 20) && hit < Time::from_ns(20 + 60), "{hit}");
+}
+
+#[test]
+fn the_same_seed_gives_the_same_times() {
+    let run = |seed| {
+        let config = small(4096);
+        let mut memory = MainMemory::Hybrid(Box::new(made(&config, seed)));
+        let mut rng = Streams::new(seed).stream("test");
+        let end = play(&mut memory, &mut rng, 3000, 20_000, 30, 16);
+        let MainMemory::Hybrid(hybrid) = &memory else { unreachable!("it is one") };
+        assert!(hybrid.wear().programs >= hybrid.wear().host_programs && hybrid.wear().host_programs > 0);
+        (end, memory.energy(end))
+    };
+    assert_eq!(run(9), run(9));
+}
+
+/// Requests at random times, whether others are done or not: all answers. What is due before the next request is done event by
+/// event, or by `go_on`, from answer to answer.
+fn answers(memory: &mut MainMemory, seed: u64, goes_on: bool) -> Vec<(u32, Time)> {
+    let mut rng = Streams::new(seed).stream("times");
+    let (mut now, mut all, mut done) = (Time::ZERO, Vec::new(), Vec::new());
+    let lines = memory.bytes() / 64;
+    for id in 0..3000 {
+        let kind = if rng.below(3) == 0 { LineKind::WriteBack } else { LineKind::Fill };
+        let address = if rng.below(4) == 0 { rng.below(lines) } else { rng.below(lines.min(256)) };
+        memory.submit(now, LineRequest { id, address: address * 64, kind });
+        let until = if id == 2999 { Time::from_s(1) } else { now + Time::from_ns(rng.below(4) * rng.below(3000)) };
+        while let Some(next) = memory.next_event().filter(|next| *next <= until) {
+            if goes_on {
+                memory.go_on(until, &mut done);
+                let first = done.first().map_or(until, |(_, at)| *at);
+                assert!(done.iter().all(|(_, at)| *at == first) && first >= next, "{done:?} after {next}");
+            } else {
+                memory.advance(next, &mut done);
+            }
+            all.append(&mut done);
+        }
+        now = until;
+    }
+    all
+}
+
+#[test]
+fn going_on_to_the_next_answer_is_going_from_event_to_event() {
+    for (seed, latency, full) in [(1, 0, false), (2, 30, false), (3, 7, false), (4, 7, true), (5, 100, true)] {
+        let mut config = small(4096);
+        (config.link.latency, config.full) = (Time::from_ns(latency), full);
+        config.nand.scheduling.cache_read = full;
+        (config.nvmm.pages, config.cache.pages, config.nvmm.versions) = (80, 80 * 16, 80 * 20);
+        let make = || MainMemory::Hybrid(Box::new(made(&config, seed)));
+        let (mut stepped, mut gone_on) = (make(), make());
+        let expected = answers(&mut stepped, seed, false);
+        assert_eq!(expected.len(), 3000);
+        assert_eq!(answers(&mut gone_on, seed, true), expected);
+        let (MainMemory::Hybrid(stepped), MainMemory::Hybrid(gone_on)) = (stepped, gone_on) else { unreachable!() };
+        assert_eq!(stepped.cache().stats(), gone_on.cache().stats());
+        assert_eq!(stepped.table().stats(), gone_on.table().stats());
+        let make = || MainMemory::Dram(DramMemory::new(&small(4096).dram).expect("it can work"));
+        assert_eq!(answers(&mut make(), seed, true), answers(&mut make(), seed, false));
+    }
+}
+
+#[test]
+fn what_cannot_work_says_why() {
+    let error = |config: &HybridConfig| match HybridMemory::new(config, &Streams::new(1)) {
+        Ok(_) => panic!("it works"),
+        Err(error) => error.to_string(),
+    };
+    let mut config = small(8192);
+    config.cache.sets = 5;
+    assert_eq!(error(&config), "memory.cache: sets is 5, expected a power of two");
+    let mut config = small(8192);
+    config.cache.sets = 1 << 20;
+    let found = error(&config);
+    assert!(found.starts_with("memory.dram: found 4294967296 bytes, expected at least 34426847232"), "{found}");
+    let mut config = small(8192);
+    config.nvmm.segments = 5;
+    assert_eq!(error(&config), "nvmm: 5 segments a page, expected 4, 8 or 16");
+}

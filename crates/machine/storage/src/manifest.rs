@@ -1,0 +1,78 @@
+//! What was run: enough to run it again, and what its numbers rest on.
+
+use serde_json::{Map, Value, json};
+use sha2::{Digest, Sha256};
+use workload::{Beyond, Replay};
+
+use crate::run::{RunOptions, WarmUp};
+use system::System;
+
+/// The manifest of a run: the resolved system with the place and the basis of each value, the options, versions and
+/// content hashes. `named` is how the user named the system, `changes` what `--set` changed;
+/// `restored` says that the prepared drive was one that was kept.
+pub fn manifest(
+    system: &System,
+    named: &str,
+    changes: &[String],
+    workload: &str,
+    options: &RunOptions,
+    restored: bool,
+) -> Value {
+    let bytes = std::fs::read(workload).unwrap_or_default();
+    let workload_hash: String = Sha256::digest(bytes).iter().map(|byte| format!("{byte:02x}")).collect();
+    json!({
+        "version": env!("CARGO_PKG_VERSION"),
+        "system": named,
+        "changes": changes,
+        "workload": workload,
+        "seed": options.seed,
+        "system_sha256": system.content_hash(),
+        "workload_sha256": workload_hash,
+        "options": {
+            "payload": format!("{:?}", options.payload).to_lowercase(),
+            "precondition": options.preparation.to_string(),
+            "replay": replay(options.replay),
+            "wrap": options.beyond == Beyond::Wrap,
+            "warm_up": warm_up(options.warm_up),
+        },
+        "prepared_drive_restored": restored,
+        "title": system.title,
+        "settings": settings(system),
+    })
+}
+
+/// Every value that applies, with its place and its basis.
+pub fn settings(system: &System) -> Map<String, Value> {
+    let applying = system.settings().iter().filter(|setting| setting.applies);
+    applying
+        .map(|setting| {
+            let mut about = json!({ "value": setting.value.to_string() });
+            about["set_by"] = json!(setting.place.as_ref().map_or("default".to_owned(), ToString::to_string));
+            if let Some(basis) = &setting.basis {
+                about["basis"] = json!({ basis.kind(): basis.text() });
+            }
+            if setting.inherited {
+                about["inherited"] = json!(true);
+            }
+            (setting.key.name.to_owned(), about)
+        })
+        .collect()
+}
+
+/// As the user writes it.
+fn replay(replay: Replay) -> String {
+    match replay {
+        Replay::OpenLoop => "open".to_owned(),
+        Replay::ClosedLoop { depth } => format!("closed:{depth}"),
+        Replay::Scaled(factor) => format!("scaled:{factor}"),
+    }
+}
+
+/// As the user writes it.
+fn warm_up(warm_up: WarmUp) -> String {
+    match warm_up {
+        WarmUp::Detect => "detect".to_owned(),
+        WarmUp::Keep => "keep".to_owned(),
+        WarmUp::Cut(time) => format!("{}ps", time.ps()),
+    }
+}

@@ -1,0 +1,264 @@
+//! The state of a drive before a run: erased, filled, overwritten until it is in steady state, or laid out so.
+//!
+//! A prepared drive is a flash and nothing else: it is always switched off and mounted before it is used, so that a
+//! drive prepared now and one prepared last week and read from disk run alike.
+
+use std::collections::HashSet;
+use std::fmt;
+use std::path::Path;
+use std::sync::Arc;
+
+use ftl::config::ConfigError;
+use media::{Op, Request};
+use nand::{Order, PayloadKind, Store};
+use sha2::{Digest, Sha256};
+use sim::Streams;
+
+use crate::fast::Fast;
+use crate::prepared_cache::{restore, save};
+use system::System;
+use system::parts::Parts;
+
+/// What is done to a drive before a run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Preparation {
+    /// Nothing: it is as it left the factory.
+    Erased,
+    /// All of it is written once, in order; its SLC cache has been folded since.
+    Filled,
+    /// It is filled, then overwritten at random in mapping units until write amplification settles.
+    Overwritten,
+    /// It is laid out as [`Preparation::Overwritten`] would leave it, from theory.
+    Steady,
+}
+
+impl Preparation {
+    /// Names, as users write them.
+    pub const NAMES: [(&'static str, Preparation); 4] = [
+        ("none", Preparation::Erased),
+        ("fill", Preparation::Filled),
+        ("random", Preparation::Overwritten),
+        ("steady", Preparation::Steady),
+    ];
+}
+
+impl fmt::Display for Preparation {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (name, _) = Self::NAMES.iter().find(|(_, p)| p == self).expect("every preparation has a name");
+        f.write_str(name)
+    }
+}
+
+/// Why a drive could not be prepared.
+#[derive(Debug, thiserror::Error)]
+pub enum PrepareError {
+    /// The parts do not fit together, or leave no steady state.
+    #[error(transparent)]
+    Config(#[from] ConfigError),
+    /// The translation layer ran out of usable flash.
+    #[error("the drive took no more writes while it was prepared: too many of its blocks are bad")]
+    NoSpace,
+}
+
+/// Raised whenever the same settings prepare another drive than before, so that older ones on disk are not taken.
+const PREPARED_VERSION: u32 = 3;
+
+/// How a drive was prepared.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Prepared {
+    /// What was done.
+    pub preparation: Preparation,
+    /// It was read from disk, where an earlier run had left it.
+    pub restored: bool,
+    /// Units overwritten at random, for each unit of the drive.
+    pub passes: f64,
+    /// Write amplification at the end, as counted (overwritten) or as theory has it (steady).
+    pub write_amplification: Option<f64>,
+    /// Theory does not cover the collection policy; greedy's was taken.
+    pub approximate: bool,
+}
+
+impl Prepared {
+    pub(crate) fn new(preparation: Preparation) -> Prepared {
+        Prepared { preparation, restored: false, passes: 0.0, write_amplification: None, approximate: false }
+    }
+}
+
+/// Prepares flash for `parts`. What can be laid out is a rule and costs nothing; the rest is written. With a `cache`
+/// folder, what was written before is read from there, and what is written now is left there.
+///
+/// # Errors
+/// If the parts do not fit together, or the drive runs out of usable blocks. A cache that cannot be read or written is
+/// no error: the drive is prepared anew.
+pub fn prepare(
+    system: &System,
+    parts: &Parts,
+    preparation: Preparation,
+    streams: &Streams,
+    cache: Option<&Path>,
+) -> Result<(Store, Prepared), PrepareError> {
+    if let Some(done) = lay_out(parts, preparation, streams)? {
+        return Ok(done);
+    }
+    let image = cache.filter(|_| preparation != Preparation::Erased).map(|folder| {
+        let payload = match parts.nand.payload {
+            PayloadKind::None => "none",
+            PayloadKind::Stamp => "stamp",
+            PayloadKind::Bytes => "bytes",
+        };
+        let of = format!(
+            "{}\n{preparation}\n{}\n{payload}\n{PREPARED_VERSION}\n{}",
+            system.hash_of(&["flash", "ftl", "device"]),
+            streams.seed(),
+            env!("CARGO_PKG_VERSION")
+        );
+        let hash: String = Sha256::digest(of).iter().map(|byte| format!("{byte:02x}")).collect();
+        folder.join(format!("drive-{}.zst", &hash[..32]))
+    });
+    if let Some((store, prepared)) = image.as_deref().and_then(|path| restore(path, parts, preparation)) {
+        return Ok((store, prepared));
+    }
+    let (store, prepared) = prepare_anew(parts, preparation, streams)?;
+    if let Some(path) = image {
+        save(&path, &store, &prepared);
+    }
+    Ok((store, prepared))
+}
+
+/// The drive as a rule, which takes no time and no room on disk; none if it must be written.
+fn lay_out(
+    parts: &Parts,
+    preparation: Preparation,
+    streams: &Streams,
+) -> Result<Option<(Store, Prepared)>, PrepareError> {
+    if parts.nand.order != Order::InOrder {
+        return Ok(None);
+    }
+    let mut prepared = Prepared::new(preparation);
+    let mut store = parts.erased_store(streams);
+    let rule = match preparation {
+        Preparation::Erased | Preparation::Overwritten => None,
+        Preparation::Filled => ftl::aged::filled(&parts.ftl, usable(&store))?,
+        Preparation::Steady => {
+            let (rule, aged) = ftl::aged::steady(&parts.ftl, streams, usable(&store))?;
+            prepared.write_amplification = Some(aged.write_amplification);
+            prepared.approximate = aged.approximate;
+            Some(rule)
+        }
+    };
+    let Some(rule) = rule else { return Ok(None) };
+    store.lay_out(Arc::new(rule));
+    Ok(Some((store, prepared)))
+}
+
+/// Which physical blocks (die, plane, block) may be used.
+fn usable(store: &Store) -> impl Fn(u16, u32, u32) -> bool + use<> {
+    let bad: HashSet<usize> = (0..).zip(store.blocks()).filter(|(_, block)| block.bad).map(|(at, _)| at).collect();
+    let g = *store.geometry();
+    move |die, plane, block| {
+        let at = (die as usize * g.planes as usize + plane as usize) * g.blocks as usize + block as usize;
+        !bad.contains(&at)
+    }
+}
+
+fn prepare_anew(parts: &Parts, preparation: Preparation, streams: &Streams) -> Result<(Store, Prepared), PrepareError> {
+    let mut prepared = Prepared::new(preparation);
+    let store = match preparation {
+        Preparation::Erased => parts.erased_store(streams),
+        Preparation::Filled => fill(parts, parts.erased_store(streams), streams)?,
+        Preparation::Overwritten => {
+            let store = match lay_out(parts, Preparation::Filled, streams)? {
+                Some((store, _)) => store,
+                None => fill(parts, parts.erased_store(streams), streams)?,
+            };
+            overwrite(parts, store, streams, &mut prepared)?
+        }
+        Preparation::Steady => {
+            let found =
+                "flash.order: found any, expected in-order, the only one that a steady state is laid out in".to_owned();
+            return Err(ConfigError(found).into());
+        }
+    };
+    let mut store = switch_off(parts, store, preparation, streams)?;
+    // What is read from disk later must be the same drive.
+    store.forget_rule();
+    Ok((store, prepared))
+}
+
+/// Switches a drive off in order: the map in flash is brought up to date. Where the controller holds all of it, nothing
+/// is to be done.
+fn switch_off(parts: &Parts, store: Store, preparation: Preparation, streams: &Streams) -> Result<Store, PrepareError> {
+    if parts.ftl.map_cache.is_none() || preparation == Preparation::Erased {
+        return Ok(store);
+    }
+    let (nand, mut ftl, _) = parts.mount(store, streams)?;
+    let mut store = nand.into_store();
+    Fast::new(&mut ftl, &mut store).write_back_map();
+    Ok(store)
+}
+
+/// Writes all of the drive in order.
+fn fill(parts: &Parts, store: Store, streams: &Streams) -> Result<Store, PrepareError> {
+    let (nand, mut ftl, _) = parts.mount(store, streams)?;
+    let mut store = nand.into_store();
+    let mut fast = Fast::new(&mut ftl, &mut store);
+    let unit = u64::from(parts.nand.geometry.unit_bytes);
+    let step = unit * u64::from(parts.ftl.buffers.write.clamp(1, 128));
+    let end = unit * u64::from(parts.ftl.user_units);
+    let mut at = 0;
+    while at < end {
+        write(&mut fast, at, step.min(end - at))?;
+        at += step;
+    }
+    flush(&mut fast)?;
+    Ok(store)
+}
+
+fn write(fast: &mut Fast<'_>, offset: u64, bytes: u64) -> Result<(), PrepareError> {
+    match fast.request(Request::new(Op::Write, offset, bytes)) {
+        media::Status::Ok => Ok(()),
+        _ => Err(PrepareError::NoSpace),
+    }
+}
+
+fn flush(fast: &mut Fast<'_>) -> Result<(), PrepareError> {
+    match fast.request(Request::flush()) {
+        media::Status::Ok => Ok(()),
+        _ => Err(PrepareError::NoSpace),
+    }
+}
+
+/// Most passes over the drive before what has not settled is taken as it is.
+const PASSES_MAX: u32 = 40;
+/// Write amplification has settled when two windows of this part of a pass differ by less than this part of it.
+const WINDOW: u32 = 2;
+const SETTLED: f64 = 0.005;
+
+/// Overwrites units at random until write amplification settles.
+fn overwrite(parts: &Parts, store: Store, streams: &Streams, prepared: &mut Prepared) -> Result<Store, PrepareError> {
+    let (nand, mut ftl, _) = parts.mount(store, streams)?;
+    let mut store = nand.into_store();
+    let mut fast = Fast::new(&mut ftl, &mut store);
+    let mut rng = streams.stream("prepare.overwrite");
+    let (unit, units) = (u64::from(parts.nand.geometry.unit_bytes), u64::from(parts.ftl.user_units));
+    let window = (units / u64::from(WINDOW)).max(1);
+    let (mut last, mut before) = (0.0, (0, 0));
+    for pass in 1..=PASSES_MAX * WINDOW {
+        for _ in 0..window {
+            write(&mut fast, rng.below(units) * unit, unit)?;
+        }
+        let stats = fast.ftl().stats();
+        let all = stats.programmed_host + stats.programmed_copy + stats.programmed_system + stats.programmed_padding;
+        let now = (all, stats.programmed_host);
+        let amplification = (now.0 - before.0) as f64 / (now.1 - before.1).max(1) as f64;
+        before = now;
+        prepared.passes = f64::from(pass) / f64::from(WINDOW);
+        prepared.write_amplification = Some(amplification);
+        if pass > 2 * WINDOW && (amplification / last - 1.0_f64).abs() < SETTLED {
+            break;
+        }
+        last = amplification;
+    }
+    flush(&mut fast)?;
+    Ok(store)
+}

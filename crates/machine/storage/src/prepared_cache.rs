@@ -1,0 +1,119 @@
+//! Prepared drives on disk: those that had to be written, as far as a bound allows.
+
+use std::fs::{self, File};
+use std::io::{BufReader, BufWriter};
+use std::path::{Path, PathBuf};
+use std::time::SystemTime;
+
+use nand::Store;
+
+use crate::prepare::{Preparation, Prepared};
+use system::parts::Parts;
+
+/// Most bytes that prepared drives take.
+const BYTES_MAX: u64 = 2_000_000_000;
+
+/// A prepared drive from disk; `None` if it is not there, or is not whole.
+pub(crate) fn restore(path: &Path, parts: &Parts, preparation: Preparation) -> Option<(Store, Prepared)> {
+    let file = File::open(path).ok()?;
+    // The cache's bound takes what was used longest ago.
+    let _ = file.set_modified(SystemTime::now());
+    let mut stream = zstd::Decoder::new(BufReader::new(file)).ok()?;
+    let mut head = [0u8; 17];
+    std::io::Read::read_exact(&mut stream, &mut head).ok()?;
+    let float = |at: usize| head[at..at + 8].try_into().map(f64::from_le_bytes).ok();
+    let store = Store::load(&mut stream, parts.nand.buffers).ok()?;
+    let (passes, amplification) = (float(0)?, float(8)?);
+    let same = store.geometry() == &parts.nand.geometry && store.payload() == parts.nand.payload;
+    same.then_some((
+        store,
+        Prepared {
+            preparation,
+            restored: true,
+            passes,
+            write_amplification: (!amplification.is_nan()).then_some(amplification),
+            approximate: head[16] != 0,
+        },
+    ))
+}
+
+/// Leaves a prepared drive on disk. It is written beside its place and then moved there, so that no reader finds half.
+pub(crate) fn save(path: &Path, store: &Store, prepared: &Prepared) {
+    let write = || -> std::io::Result<()> {
+        if let Some(folder) = path.parent() {
+            fs::create_dir_all(folder)?;
+        }
+        let beside = PathBuf::from(format!("{}.{}", path.display(), std::process::id()));
+        let mut stream = zstd::Encoder::new(BufWriter::new(File::create(&beside)?), 1)?;
+        let mut head = Vec::with_capacity(17);
+        head.extend(prepared.passes.to_le_bytes());
+        head.extend(prepared.write_amplification.unwrap_or(f64::NAN).to_le_bytes());
+        head.push(u8::from(prepared.approximate));
+        std::io::Write::write_all(&mut stream, &head)?;
+        store.save(&mut stream)?;
+        stream.finish()?.into_inner().map_err(std::io::IntoInnerError::into_error)?.sync_all()?;
+        fs::rename(&beside, path)
+    };
+    // A cache that cannot be written costs time, not truth.
+    if write().is_ok()
+        && let Some(folder) = path.parent()
+    {
+        make_room(folder, BYTES_MAX);
+    }
+}
+
+/// Removes the prepared drives in `folder` that were used longest ago, until those left take at most `bytes`.
+fn make_room(folder: &Path, bytes: u64) {
+    let Ok(files) = fs::read_dir(folder) else { return };
+    let mut drives: Vec<(SystemTime, u64, PathBuf)> = files
+        .filter_map(Result::ok)
+        .filter(|file| is_drive(&file.file_name().to_string_lossy()))
+        .filter_map(|file| {
+            let found = file.metadata().ok()?;
+            Some((found.modified().ok()?, found.len(), file.path()))
+        })
+        .collect();
+    drives.sort();
+    let mut all: u64 = drives.iter().map(|drive| drive.1).sum();
+    for (_, length, path) in drives {
+        if all <= bytes {
+            return;
+        }
+        if fs::remove_file(path).is_ok() {
+            all -= length;
+        }
+    }
+}
+
+/// True for the names that [`prepare`](crate::prepare::prepare) gives.
+fn is_drive(name: &str) -> bool {
+    name.strip_prefix("drive-").is_some_and(|rest| rest.ends_with(".zst"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::time::Duration;
+
+    #[test]
+    fn the_oldest_drives_make_room() {
+        let folder = std::env::temp_dir().join(format!("nandram-prepared-{}", std::process::id()));
+        fs::create_dir_all(&folder).expect("a folder");
+        let file = |name: &str, age: u64, length: usize| {
+            let path = folder.join(name);
+            fs::write(&path, vec![0; length]).expect("a file");
+            let time = SystemTime::now() - Duration::from_secs(age);
+            File::options().write(true).open(path).and_then(|f| f.set_modified(time)).expect("its time");
+        };
+        file("drive-a.zst", 30, 400);
+        file("drive-b.zst", 20, 400);
+        file("drive-c.zst", 10, 400);
+        file("other.zst", 99, 4000);
+        make_room(&folder, 800);
+        let left = |name: &str| folder.join(name).exists();
+        assert_eq!(["drive-a.zst", "drive-b.zst", "drive-c.zst", "other.zst"].map(left), [false, true, true, true]);
+        make_room(&folder, 100);
+        assert!(!left("drive-c.zst") && left("other.zst"), "a drive larger than the bound is not kept");
+        fs::remove_dir_all(folder).expect("it is ours");
+    }
+}

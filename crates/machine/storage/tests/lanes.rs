@@ -1,0 +1,43 @@
+//! Lanes that allocate by themselves hold no more than they can collect, however unequal what is written to them.
+
+use nand::PayloadKind;
+use sim::Streams;
+use storage::prepare::{Preparation, prepare};
+use system::System;
+use system::parts::Parts;
+
+/// Five units at a time, each durable before the next five come, over two lanes in turn: one gets programs of four units,
+/// the other programs of one. The first came to hold four fifths of the drive, and its collection went round for ever.
+#[test]
+fn a_drive_of_unequal_lanes_can_be_filled() {
+    let sets = [
+        ("flash.channels", "1"),
+        ("flash.chips", "2"),
+        ("flash.dies", "1"),
+        ("flash.planes", "2"),
+        ("flash.blocks", "24"),
+        ("flash.pages", "12"),
+        ("flash.cell", "qlc"),
+        ("flash.page", "16KiB"),
+        ("ftl.unit", "4KiB"),
+        ("ftl.capacity", "10489856B"),
+        ("ftl.over_provisioning", "auto"),
+        ("ftl.group", "die"),
+        ("ftl.multi_plane", "false"),
+        ("ftl.gc.policy", "greedy"),
+        ("ftl.gc.start", "3"),
+        ("ftl.gc.copies", "4"),
+        ("ftl.map_cache.size", "8KiB"),
+        ("ftl.wear_levelling.dynamic", "false"),
+        ("ftl.wear_levelling.static", "off"),
+        ("host.max_transfer", "16KiB"),
+        ("device.write_cache.size", "20KiB"),
+        ("device.write_cache.mode", "write-through"),
+    ];
+    let system = System::from_toml("two lanes", "title = \"two lanes\"", &sets).expect("a drive");
+    let parts = Parts::new(&system, PayloadKind::None).expect("parts");
+    let streams = Streams::new(1);
+    let (store, _) = prepare(&system, &parts, Preparation::Filled, &streams, None).expect("it takes all that it holds");
+    let (_, _, found) = parts.mount(store, &streams).expect("it mounts");
+    assert_eq!(found.mapped_units, u64::from(parts.ftl.user_units));
+}

@@ -1,0 +1,130 @@
+//! Nothing is lost, by a whole machine: random histories of requests through host, link, controller and flash, with
+//! failures, the power cut at any event, the controller reset and the host's memory that it uses lost, returned, or switched
+//! off and on, against an oracle of what may be read.
+
+#[path = "support/draw.rs"]
+mod draw;
+#[path = "../../../parts/ftl/tests/support/oracle.rs"]
+mod oracle;
+#[path = "support/world.rs"]
+mod world;
+
+use std::sync::Mutex;
+
+use draw::{draw, pick};
+use sim::Streams;
+use world::{Counts, World};
+
+fn history(seed: u64, plant: ftl::Plant) -> Counts {
+    let mut rng = Streams::new(seed).stream("test.machine");
+    let drawn = draw(&mut rng);
+    let mut world = World::new(&drawn, seed, plant);
+    for life in 0..1 + rng.below(3) {
+        let busy = pick(&mut rng, &[0.02, 0.1, 0.3]);
+        for _ in 0..300 + rng.below(1500) {
+            world.step(busy);
+        }
+        if rng.chance(0.2) {
+            world.drain();
+        }
+        // Where the host's memory is used, there is more to be lost.
+        let resets = if drawn.parts.ftl.host_memory.is_some() { 1 + rng.below(3) } else { u64::from(rng.chance(0.2)) };
+        for _ in 0..resets {
+            world.reset(rng.chance(0.4));
+            for _ in 0..rng.below(300) {
+                world.step(busy);
+            }
+        }
+        world.power_cut(seed * 8 + life);
+    }
+    for _ in 0..200 {
+        world.step(0.1);
+    }
+    world.drain();
+    world.count();
+    world.counts
+}
+
+/// The panic hook is the process's: who changes it, or wants to be heard, is alone.
+static HOOK: Mutex<()> = Mutex::new(());
+
+fn number(name: &str, otherwise: u64) -> u64 {
+    std::env::var(name).ok().and_then(|n| n.parse().ok()).unwrap_or(otherwise)
+}
+
+/// What a history's machine is set to.
+fn describe(seed: u64) -> String {
+    let drawn = draw(&mut Streams::new(seed).stream("test.machine"));
+    let sets: Vec<String> = drawn.sets.iter().map(|(key, value)| format!("{key}={value}")).collect();
+    sets.join(" ")
+}
+
+/// Some of the machines that are drawn have a host that lends memory: those of a PCIe link.
+fn host_lends() -> bool {
+    std::env::var("LINK").is_err() || std::env::var("LINK").is_ok_and(|link| link == "pcie")
+}
+
+/// `HISTORIES` of them, from number `HISTORY` on.
+#[test]
+fn histories_of_whole_machines_lose_nothing() {
+    let _alone = HOOK.lock();
+    let (first, count) = (number("HISTORY", 0), number("HISTORIES", 2000));
+    let mut sum = Counts::default();
+    for seed in first..first + count {
+        if count == 1 {
+            // Whoever repeats one wants to know what it is, also if it never ends.
+            eprintln!("{}", describe(seed));
+        }
+        let outcome = std::panic::catch_unwind(|| history(seed, ftl::Plant::Nothing));
+        let counts = match outcome {
+            Ok(counts) => counts,
+            Err(cause) => {
+                eprintln!("history {seed} failed (run it alone: HISTORY={seed} HISTORIES=1): {}", describe(seed));
+                std::panic::resume_unwind(cause);
+            }
+        };
+        sum.cuts += counts.cuts;
+        sum.busy_cuts += counts.busy_cuts;
+        sum.torn_pages += counts.torn_pages;
+        sum.torn_blocks += counts.torn_blocks;
+        sum.requests += counts.requests;
+        sum.sectors_read += counts.sectors_read;
+        sum.unreadable += counts.unreadable;
+        sum.no_space += counts.no_space;
+        sum.given_up += counts.given_up;
+        sum.erases += counts.erases;
+        sum.failures += counts.failures;
+        sum.map_reads += counts.map_reads;
+        sum.losses += counts.losses;
+        sum.lost_units += counts.lost_units;
+        sum.found_entries += counts.found_entries;
+        sum.returns += counts.returns;
+        sum.switches += counts.switches;
+        sum.events += counts.events;
+    }
+    println!("{sum:?}");
+    // Histories in which nothing happens prove nothing.
+    if count >= 500 {
+        assert!(sum.busy_cuts * 2 > sum.cuts, "{sum:?}");
+        let flash = [sum.torn_pages, sum.torn_blocks, sum.unreadable, sum.erases, sum.failures, sum.map_reads];
+        assert!(flash.iter().all(|n| *n * 20 > count), "{sum:?}");
+        let host_memory = [sum.losses, sum.lost_units, sum.found_entries, sum.returns, sum.switches];
+        assert!(!host_lends() || host_memory.iter().all(|n| *n * 20 > count), "{sum:?}");
+    }
+}
+
+/// The same histories with a bug planted in the translation layer: they must find it, or they prove nothing.
+#[test]
+fn planted_bugs_are_caught() {
+    let _alone = HOOK.lock();
+    let quiet = std::panic::take_hook();
+    std::panic::set_hook(Box::new(|_| {}));
+    let mut plants = vec![ftl::Plant::JournalSkipped, ftl::Plant::CopyNotRepointed];
+    plants.extend(host_lends().then_some(ftl::Plant::HostMapForgotten));
+    let caught: Vec<Option<u64>> = plants
+        .into_iter()
+        .map(|plant| (0..300).find(|seed| std::panic::catch_unwind(|| history(*seed, plant)).is_err()))
+        .collect();
+    std::panic::set_hook(quiet);
+    assert!(caught.iter().all(Option::is_some), "planted bugs went unnoticed in 300 histories: {caught:?}");
+}

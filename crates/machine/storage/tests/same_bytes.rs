@@ -1,0 +1,24 @@
+//! The same bytes in every build: this one, in whatever profile the tests are built, and Python's, which is a release
+//! build and tested against the same pin (`tests/test_summary.py`). A changed pin is explained in the change log.
+
+use std::path::Path;
+
+use sha2::{Digest, Sha256};
+use storage::prepare::Preparation;
+use storage::run::{RunOptions, run};
+use storage::summary::summary;
+use system::System;
+use workload::Workload;
+
+#[test]
+fn a_summary_is_the_same_in_debug_and_release() {
+    let data = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../tests/data");
+    let system = System::load(&data.join("tiny.toml").to_string_lossy(), &[]).expect("a system");
+    let workload = Workload::open(&data.join("same-bytes.fio"), None).expect("a job");
+    let options = RunOptions { preparation: Preparation::Steady, ..RunOptions::default() };
+    let outcome = run(&system, &workload, &options, &mut |_| true).expect("a run");
+    let text = format!("{:#}\n", summary(&system, &outcome));
+    let hash: String = Sha256::digest(text).iter().map(|byte| format!("{byte:02x}")).collect();
+    let pinned = std::fs::read_to_string(data.join("same-bytes.sha256")).expect("a pin");
+    assert_eq!(hash, pinned.trim());
+}

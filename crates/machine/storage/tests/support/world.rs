@@ -1,0 +1,395 @@
+//! A whole machine under random requests and power cuts, and the oracle of what may be read.
+
+use media::{Op, Request, SECTOR, Status};
+use sim::{Rng, Streams, Time};
+use storage::prepare::prepare;
+use storage::verify::Seen;
+use storage::{Completion, Machine};
+use system::parts::Parts;
+
+use super::draw::Drawn;
+use super::oracle::Oracle;
+
+/// A request under way.
+#[derive(Clone, Debug)]
+struct Under {
+    request: Request,
+    asked: u64,
+    /// Of a write, the numbers of its sectors, as far as its commands have begun. Of a read, what was read.
+    stamps: Vec<Option<u64>>,
+}
+
+/// What happened in a history.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Counts {
+    pub cuts: u64,
+    /// Cuts that found requests under way.
+    pub busy_cuts: u64,
+    pub torn_pages: u64,
+    pub torn_blocks: u64,
+    pub requests: u64,
+    pub sectors_read: u64,
+    pub unreadable: u64,
+    pub no_space: u64,
+    /// Cuts in which a drive that took no more writes could not write out its protected buffers.
+    pub given_up: u64,
+    pub erases: u64,
+    pub failures: u64,
+    pub map_reads: u64,
+    /// Resets at which data or parts of the map were lost with the host's memory, and what was lost.
+    pub losses: u64,
+    pub lost_units: u64,
+    pub found_entries: u64,
+    /// Resets after which the host's memory was there as before.
+    pub returns: u64,
+    /// Times that the host's memory was switched on or off.
+    pub switches: u64,
+    pub events: u64,
+}
+
+/// What a read of the whole drive follows on.
+#[derive(Clone, Copy, Debug)]
+enum After {
+    PowerCut,
+    /// Of the controller. `lost`: something in the host's memory was.
+    Reset {
+        lost: bool,
+    },
+}
+
+const OUTSTANDING: usize = 24;
+
+pub struct World {
+    machine: Machine,
+    parts: Parts,
+    faulty_reads: bool,
+    faulty_writes: bool,
+    protected: bool,
+    oracle: Oracle,
+    under: Vec<Option<Under>>,
+    completions: Vec<Completion>,
+    rng: Rng,
+    /// Counts submissions and ends: the oracle's time.
+    clock: u64,
+    /// Sectors whose data a failed read may have cost.
+    forgiven: Vec<bool>,
+    plant: ftl::Plant,
+    pub counts: Counts,
+    torn_before: u64,
+}
+
+impl World {
+    pub fn new(drawn: &Drawn, seed: u64, plant: ftl::Plant) -> World {
+        let streams = Streams::new(seed);
+        let parts = drawn.parts.clone();
+        let (store, _) = prepare(&drawn.system, &parts, drawn.preparation, &streams, None).expect("a prepared drive");
+        let (nand, ftl, _) = parts.mount(store, &streams).expect("it mounted before");
+        let mut machine = Machine::new(&parts, ftl, nand);
+        machine.checker_mut().expect("payload is kept").keep_log();
+        machine.ftl_mut().plant(plant);
+        let sectors = (parts.user_bytes / SECTOR) as usize;
+        World {
+            machine,
+            faulty_reads: drawn.faulty_reads,
+            faulty_writes: drawn.faulty_writes,
+            protected: parts.ftl.buffers.protected,
+            parts,
+            oracle: Oracle::new(sectors),
+            under: vec![None; OUTSTANDING],
+            completions: Vec::new(),
+            rng: streams.stream("test.world"),
+            clock: 1,
+            forgiven: vec![false; sectors],
+            plant,
+            counts: Counts::default(),
+            torn_before: 0,
+        }
+    }
+
+    fn sectors(&self) -> u64 {
+        self.forgiven.len() as u64
+    }
+
+    /// Submits a random request, or lets the machine go on to its next event.
+    pub fn step(&mut self, busy: f64) {
+        let on = self.machine.host_memory_bytes() == 0;
+        // It is mostly on.
+        if self.parts.ftl.host_memory.is_some() && self.rng.chance(if on { 0.01 } else { 0.001 }) {
+            self.counts.switches += u64::from(self.machine.switch_host_memory(self.machine.now(), on));
+        }
+        let submit = self.rng.unit() < busy && self.submit_random();
+        if !submit && !self.one_event() {
+            self.submit_random();
+        }
+    }
+
+    /// Handles the events of the next point in time. False if there are none.
+    fn one_event(&mut self) -> bool {
+        let Some(at) = self.machine.next_event() else { return false };
+        if at == Time::MAX {
+            return false;
+        }
+        self.machine.advance(at, &mut self.completions);
+        self.observe();
+        true
+    }
+
+    fn submit_random(&mut self) -> bool {
+        let Some(io) = self.under.iter().position(Option::is_none) else { return false };
+        let all = self.sectors();
+        let unit = u64::from(self.parts.nand.geometry.unit_bytes) / SECTOR;
+        // A hot spot makes overwrites in RAM, in flight and under collection frequent.
+        let at = if self.rng.chance(0.5) { self.rng.below(all / 8) } else { self.rng.below(all) };
+        let length = 1 + self.rng.below((all - at).min(unit * 6));
+        let (at, length) = if self.rng.chance(0.6) {
+            let from = at / unit * unit;
+            (from, (length.div_ceil(unit) * unit).min(all - from))
+        } else {
+            (at, length)
+        };
+        let op = match self.rng.below(100) {
+            0..=54 => Op::Write,
+            55..=84 => Op::Read,
+            85..=92 => Op::Trim,
+            _ => Op::Flush,
+        };
+        let (at, length) = if op == Op::Flush { (0, 0) } else { (at, length) };
+        let fua = op == Op::Write && self.rng.chance(0.1);
+        // Most come in bursts, some after a pause.
+        let job = self.rng.below(4) as u16;
+        self.submit(io, job, Request { op, fua, offset: at * SECTOR, bytes: length * SECTOR });
+        true
+    }
+
+    fn submit(&mut self, io: usize, job: u16, request: Request) {
+        self.clock += 1;
+        self.counts.requests += 1;
+        let sectors = (request.bytes / SECTOR) as usize;
+        if request.op == Op::Trim {
+            for sector in self.trimmed(&request) {
+                self.oracle.asked(sector, 0, self.clock);
+            }
+        }
+        let stamps = if request.op == Op::Trim { Vec::new() } else { vec![None; sectors] };
+        self.under[io] = Some(Under { request, asked: self.clock, stamps });
+        let now = self.machine.now();
+        self.machine.submit(now, io as u32, job, request);
+        self.observe();
+    }
+
+    /// Sectors of the whole units of a trim.
+    fn trimmed(&self, request: &Request) -> std::ops::Range<usize> {
+        let unit = u64::from(self.parts.nand.geometry.unit_bytes);
+        let from = request.offset.div_ceil(unit) * unit / SECTOR;
+        let to = request.end() / unit * unit / SECTOR;
+        from as usize..to.max(from) as usize
+    }
+
+    /// Takes what the machine's checker saw, and the requests that ended.
+    fn observe(&mut self) {
+        let log = self.machine.checker_mut().expect("payload is kept").take_log();
+        for seen in log {
+            match seen {
+                Seen::Began { io, request, stamp } if request.op == Op::Write => {
+                    let under = self.under[io as usize].as_mut().expect("a request under way");
+                    let (first, within) = (request.offset / SECTOR, (request.offset - under.request.offset) / SECTOR);
+                    for i in 0..request.bytes / SECTOR {
+                        under.stamps[(within + i) as usize] = Some(stamp + i);
+                        self.oracle.asked((first + i) as usize, stamp + i, under.asked);
+                    }
+                }
+                Seen::Began { .. } => {}
+                Seen::Read { io, request, stamps } => {
+                    let under = self.under[io as usize].as_mut().expect("a request under way");
+                    let within = (request.offset - under.request.offset) / SECTOR;
+                    for (i, stamp) in (within..).zip(stamps) {
+                        under.stamps[i as usize] = Some(stamp);
+                    }
+                }
+            }
+        }
+        for completion in std::mem::take(&mut self.completions) {
+            let under = self.under[completion.io as usize].take().expect("a request ends once");
+            self.ended(&under, completion.status);
+        }
+    }
+
+    fn ended(&mut self, under: &Under, status: Status) {
+        let Under { request, asked, stamps } = under;
+        self.clock += 1;
+        let first = (request.offset / SECTOR) as usize;
+        match (request.op, status) {
+            (Op::Read, Status::Ok) => {
+                for (i, stamp) in stamps.iter().enumerate() {
+                    let value = stamp.expect("a read that ended well brought all its sectors");
+                    self.counts.sectors_read += 1;
+                    assert!(
+                        self.forgiven[first + i] || self.oracle.may_read(first + i, value, *asked, self.clock),
+                        "sector {} reads {value}, history {}",
+                        first + i,
+                        self.oracle.history(first + i)
+                    );
+                }
+            }
+            (Op::Read, Status::Uncorrectable) => {
+                assert!(self.faulty_reads, "a read failed, and none was made to fail");
+                self.counts.unreadable += 1;
+            }
+            (Op::Write, Status::Ok) => {
+                let durable = request.fua || self.protected;
+                for (i, stamp) in stamps.iter().enumerate() {
+                    let value = stamp.expect("a write that ended well has begun");
+                    self.oracle.acknowledged(first + i, value, *asked, self.clock, durable);
+                }
+            }
+            (Op::Trim, Status::Ok) => {
+                for sector in self.trimmed(request) {
+                    self.oracle.acknowledged(sector, 0, *asked, self.clock, self.protected);
+                }
+            }
+            (Op::Flush, Status::Ok) => self.oracle.flushed(*asked),
+            (Op::Write | Op::Flush, Status::NoSpace) => {
+                assert!(self.faulty_writes, "no space, though nothing failed");
+                self.counts.no_space += 1;
+            }
+            (op, status) => panic!("{op:?} ended with {status:?}"),
+        }
+    }
+
+    /// Goes on until no request is under way.
+    pub fn drain(&mut self) {
+        let mut steps = 0u64;
+        while self.under.iter().any(Option::is_some) {
+            steps += 1;
+            let goes_on = self.one_event();
+            assert!(goes_on && steps < 400_000, "never ends: {:?}", self.under.iter().flatten().next());
+        }
+    }
+
+    /// Power fails now, and comes back; then the whole drive is read.
+    pub fn power_cut(&mut self, seed: u64) {
+        self.clock += 1;
+        self.counts.cuts += 1;
+        self.counts.busy_cuts += u64::from(self.under.iter().any(Option::is_some));
+        self.count();
+        let before = self.machine.now();
+        let streams = Streams::new(seed);
+        let cut = self.machine.power_cut(&self.parts, &streams).expect("it mounted before");
+        let report = cut.mount;
+        assert!(self.machine.now() >= before, "time goes on");
+        self.counts.torn_pages += report.torn_pages.saturating_sub(self.torn_before);
+        self.torn_before = report.torn_pages;
+        self.counts.torn_blocks += u64::from(report.torn_blocks);
+        self.machine.ftl_mut().plant(self.plant);
+        // What was seen of requests that are gone says which numbers they may have written.
+        self.observe();
+        self.under.fill(None);
+        if !cut.complete {
+            assert!(self.faulty_writes, "protected buffers could not be written out, though nothing failed");
+            self.counts.given_up += 1;
+            self.forgiven.fill(true);
+        }
+        self.read_all(After::PowerCut);
+    }
+
+    /// The controller is reset now, and the host's memory is returned as it was or lost; then the whole drive is read.
+    pub fn reset(&mut self, keep: bool) {
+        self.clock += 1;
+        self.count();
+        let enabled = self.machine.ftl().uses_host_memory();
+        let loss = self.machine.reset_controller(keep);
+        let lost = loss != ftl::HostMemoryLoss::default();
+        self.counts.losses += u64::from(lost);
+        self.counts.lost_units += u64::from(loss.dirty_units);
+        self.counts.found_entries += u64::from(loss.entries);
+        self.counts.returns += u64::from(enabled && keep && !lost);
+        self.observe();
+        self.under.fill(None);
+        self.read_all(After::Reset { lost });
+    }
+
+    /// Adds what the translation layer counted in this life.
+    pub fn count(&mut self) {
+        let stats = *self.machine.ftl().stats();
+        self.counts.erases += stats.erases;
+        self.counts.failures += stats.failures;
+        self.counts.map_reads += stats.map_reads;
+        self.counts.events = self.machine.events();
+    }
+
+    /// Reads the whole drive, and checks what survived.
+    fn read_all(&mut self, after: After) {
+        let unit = u64::from(self.parts.nand.geometry.unit_bytes) / SECTOR;
+        let all = self.sectors();
+        let mut at = 0;
+        while at < all {
+            let sectors = (4 * unit).min(all - at);
+            self.read_back(at, sectors, unit, after);
+            at += sectors;
+        }
+        self.clock += 2;
+    }
+
+    fn read_back(&mut self, at: u64, sectors: u64, unit: u64, after: After) {
+        let (status, stamps) = self.read_now(at, sectors);
+        if status == Status::Ok {
+            self.clock += 1;
+            for (i, stamp) in stamps.into_iter().enumerate() {
+                let (sector, value) = (at as usize + i, stamp.expect("a read that ended well brought all its sectors"));
+                // A reset loses nothing but what was in the host's memory.
+                let survives = match after {
+                    After::Reset { lost: false } => self.oracle.may_read(sector, value, self.clock, self.clock + 1),
+                    After::PowerCut | After::Reset { lost: true } => self.oracle.may_survive(sector, value),
+                };
+                assert!(
+                    self.forgiven[sector] || survives,
+                    "after {after:?} sector {sector} holds {value}, history {}",
+                    self.oracle.history(sector)
+                );
+                match after {
+                    After::PowerCut => self.oracle.settle(sector, value, self.clock),
+                    After::Reset { .. } => self.oracle.settle_volatile(sector, value, self.clock),
+                }
+                self.forgiven[sector] = false;
+            }
+            return;
+        }
+        assert!(self.faulty_reads && status == Status::Uncorrectable, "sector {at}: {status:?}");
+        if sectors > unit {
+            for part in (at..at + sectors).step_by(unit as usize) {
+                self.read_back(part, unit, unit, after);
+            }
+            return;
+        }
+        // One read may have been made to fail; what fails again and again is lost.
+        for _ in 0..4 {
+            if self.read_now(at, sectors).0 == Status::Ok {
+                return self.read_back(at, sectors, unit, after);
+            }
+        }
+        self.counts.unreadable += 1;
+        self.forgiven[at as usize..(at + sectors) as usize].fill(true);
+    }
+
+    /// Reads with nothing else under way.
+    fn read_now(&mut self, at: u64, sectors: u64) -> (Status, Vec<Option<u64>>) {
+        let request = Request::new(Op::Read, at * SECTOR, sectors * SECTOR);
+        self.machine.submit(self.machine.now(), 0, 0, request);
+        let mut stamps = vec![None; sectors as usize];
+        loop {
+            let next = self.machine.next_event().expect("a read ends");
+            self.machine.advance(next, &mut self.completions);
+            for seen in self.machine.checker_mut().expect("payload is kept").take_log() {
+                if let Seen::Read { request, stamps: found, .. } = seen {
+                    let within = request.offset / SECTOR - at;
+                    for (i, stamp) in (within..).zip(found) {
+                        stamps[i as usize] = Some(stamp);
+                    }
+                }
+            }
+            if let Some(completion) = self.completions.pop() {
+                return (completion.status, stamps);
+            }
+        }
+    }
+}

@@ -1,0 +1,108 @@
+//! The configuration of flash as main memory.
+
+use dram_cache::Prefetch;
+use link::LineLinkConfig;
+use nand::PayloadKind;
+use nvmm::Controller;
+use sim::Time;
+
+use super::DramConfig;
+use crate::System;
+use crate::hybrid::{Policy, PrefetchType};
+
+/// The number that the one controller of the machine has.
+pub const CONTROLLER: Controller = Controller(1);
+
+/// The parts of flash as main memory.
+#[derive(Clone, Debug)]
+pub struct HybridConfig {
+    /// The way between the last-level cache and the controller.
+    pub link: LineLinkConfig,
+    /// The DRAM of the cache. Its latency is the controller's own.
+    pub dram: DramConfig,
+    /// The cache.
+    pub cache: dram_cache::Config,
+    /// The page table.
+    pub nvmm: nvmm::Config,
+    /// The flash.
+    pub nand: nand::Config,
+    /// From a page's number to its place: an access to the DRAM that the table is in, one after the other.
+    pub translation: Time,
+    /// Operations that may wait for a die, beside the one that it is at.
+    pub die_queue: u32,
+    /// All of it was written before, segment after segment; else it is empty.
+    pub full: bool,
+    /// Every line that is read is checked to be the one that came back last. For tests: the data take memory.
+    pub verify: bool,
+}
+
+/// Bytes of a page of the memory.
+const PAGE: u64 = 65536;
+
+impl HybridConfig {
+    /// The parts of `system`, whose main memory is flash behind DRAM.
+    pub fn new(system: &System) -> HybridConfig {
+        let (memory, n) = (&system.memory, &system.nvmm);
+        let (cache, prefetch) = (&memory.cache, &memory.prefetch);
+        let geometry = system.geometry();
+        let segments = (PAGE / system.flash.page) as u32;
+        let pages = (n.capacity / PAGE) as u32;
+        let open_blocks = n.open_blocks.unwrap_or_else(|| geometry.all_dies() * geometry.planes);
+        let buffers = cache.buffers.unwrap_or_else(|| (open_blocks + 64).min(1 << 16));
+        let all = pages.saturating_mul(segments + 4).saturating_add(4 * segments);
+        HybridConfig {
+            link: LineLinkConfig {
+                latency: memory.link.latency,
+                bandwidth: memory.link.bandwidth,
+                header: memory.link.header,
+            },
+            dram: memory.dram(),
+            cache: dram_cache::Config {
+                sets: (cache.size / system.flash.page / u64::from(cache.ways)) as u32,
+                ways: cache.ways,
+                page_bytes: system.flash.page as u32,
+                pages: n.capacity / system.flash.page,
+                tag_buffer: cache.tag_buffer,
+                tag_reads: cache.tag_reads,
+                fetches: cache.fetches,
+                prefetches: if prefetch.kind == PrefetchType::None { 0 } else { prefetch.fetches },
+                buffers,
+                cold: cache.cold,
+                prefetch: match prefetch.kind {
+                    PrefetchType::None => Prefetch::None,
+                    PrefetchType::Sequential => Prefetch::Sequential(prefetch.window),
+                    PrefetchType::Adaptive => Prefetch::Adaptive(prefetch.window),
+                },
+                moves: false,
+            },
+            nvmm: nvmm::Config {
+                controller: CONTROLLER,
+                geometry,
+                segments,
+                pages,
+                versions: n.versions.unwrap_or(all),
+                order: match system.flash.order {
+                    crate::flash::Order::InOrder => nvmm::Order::Ascending,
+                    crate::flash::Order::Any => nvmm::Order::Any,
+                },
+                policy: match n.policy {
+                    Policy::LongestChain => nvmm::Policy::LongestChain,
+                    Policy::Greedy => nvmm::Policy::Greedy,
+                    Policy::CostBenefit => nvmm::Policy::CostBenefit,
+                },
+                consolidate: n.consolidate,
+                collect_start: n.collect_start,
+                open_blocks,
+                tokens: n.tokens,
+                tags: cache.fetches + cache.fetches + buffers + 1,
+                journal_pages: n.journal,
+                time_bits: 24,
+            },
+            nand: super::flash(system, geometry, PayloadKind::None, 0),
+            translation: n.translation,
+            die_queue: n.die_queue,
+            full: n.full,
+            verify: false,
+        }
+    }
+}

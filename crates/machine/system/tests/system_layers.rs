@@ -1,0 +1,136 @@
+//! Which of several files has its way, and what is said of where a value comes from.
+
+use sim::Time;
+use system::device::WriteMode;
+use system::ftl::Axis;
+use system::host::QueuePriority;
+use system::link::LinkType;
+use system::{Basis, Place, System};
+
+fn system(text: &str, sets: &[(&str, &str)]) -> System {
+    System::from_toml("drive.toml", text, sets).unwrap_or_else(|error| panic!("{error}"))
+}
+
+#[test]
+fn the_last_one_wins() {
+    let s = system("extends = \"mqsim-default\"\n[flash]\nchannels = 4\npages = 512\n", &[("flash.pages", "128")]);
+    assert_eq!((s.flash.channels, s.flash.pages, s.flash.chips), (4, 128, 4));
+    assert_eq!(s.ftl.map_cache.size, Some(2 << 20));
+    let place = |key: &str| s.setting(key).place.as_ref().map(Place::to_string);
+    assert_eq!(place("flash.channels").as_deref(), Some("drive.toml:3:1"));
+    assert_eq!(place("flash.pages").as_deref(), Some("--set flash.pages=128"));
+    assert_eq!(place("ftl.map_cache.size").as_deref(), Some("mqsim-default.toml:5:15"));
+    assert_eq!(place("flash.age"), None);
+}
+
+#[test]
+fn a_title_is_not_inherited() {
+    assert_eq!(system("extends = \"sata-mlc\"\n", &[]).title, "drive");
+    assert_eq!(system("title = \"mine\"\nextends = \"sata-mlc\"\n", &[]).title, "mine");
+    assert_eq!(system("title = \"mine\"\n", &[("title", "yours")]).title, "yours");
+}
+
+#[test]
+fn sets_are_toml_or_plain_words() {
+    let sets = [
+        ("link.type", "sata"),
+        ("flash.read", "[\"40us\", \"60us\", \"80us\"]"),
+        ("flash.erase", "4ms"),
+        ("device.write_cache", "{ mode = \"write-through\", size = \"4MiB\" }"),
+        ("ftl.stripe", "\"PDWC\""),
+        ("flash.rate", "800MT/s"),
+        ("flash.rate", "1.2GT/s"),
+    ];
+    let s = system("", &sets);
+    assert_eq!(s.link.kind, LinkType::Sata);
+    assert_eq!(s.flash.read, [40, 60, 80].map(Time::from_us));
+    assert_eq!(s.flash.erase, Time::from_us(4000));
+    assert_eq!((s.device.write_cache.mode, s.device.write_cache.size), (WriteMode::Through, 4 << 20));
+    assert_eq!(s.ftl.stripe, [Axis::Plane, Axis::Die, Axis::Way, Axis::Channel]);
+    assert_eq!(s.flash.rate, 1_200_000_000);
+}
+
+#[test]
+fn tables_may_be_written_in_every_way_of_toml() {
+    let ways = [
+        "[flash.ecc]\ndecode = \"5us\"\n",
+        "[flash]\necc = { decode = \"5us\" }\n",
+        "[flash]\necc.decode = \"5us\"\n",
+        "flash.ecc.decode = \"5us\"\n",
+        "flash = { ecc = { decode = \"5us\" } }\n",
+    ];
+    for way in ways {
+        assert_eq!(system(way, &[]).flash.ecc.decode, Time::from_us(5), "{way}");
+    }
+}
+
+#[test]
+fn defaults_follow_what_they_depend_on() {
+    let depth = |text| system(text, &[]).host.queue_depth;
+    assert_eq!((depth(""), depth("[link]\ntype = \"sata\"\n")), (1024, 32));
+    let lanes = |text| system(text, &[]).link.lanes;
+    assert_eq!((lanes(""), lanes("[link]\ntype = \"ufs\"\n")), (4, 2));
+    let program = |text| system(text, &[]).flash.program;
+    assert_eq!(program("[flash]\ncell = \"slc\"\n"), [Time::from_us(350)]);
+    assert_eq!(program("[flash]\ncell = \"mlc\"\n"), [Time::from_us(1300)]);
+}
+
+#[test]
+fn what_an_extended_file_sets_for_another_link_gives_way() {
+    let s = system("extends = \"nvme-client-tlc\"\n[link]\ntype = \"sata\"\ngeneration = 3\n", &[]);
+    let lanes = s.setting("link.lanes");
+    assert!(!lanes.applies && lanes.place.is_none());
+    let text = s.resolved_toml();
+    let (_, inactive) = text.split_once("# Keys that do not apply").expect("some do not");
+    assert!(inactive.contains("# only where link.type is \"pcie\" or \"ufs\":\n#   link.lanes"), "{inactive}");
+    let weighted = "[device]\narbitration = \"weighted-round-robin\"\n[host]\nqueue_priority = [\"urgent\", \"low\"]\n";
+    let s = system(weighted, &[]);
+    assert_eq!(s.host.queue_priority, [QueuePriority::Urgent, QueuePriority::Low]);
+    assert!(s.setting("device.weights.low").applies);
+}
+
+#[test]
+fn capacity_and_over_provisioning_replace_each_other() {
+    let by_capacity = system("extends = \"mqsim-default\"\n[ftl]\ncapacity = \"400GiB\"\n", &[]);
+    assert_eq!((by_capacity.ftl.capacity, by_capacity.ftl.over_provisioning), (Some(400 << 30), None));
+    assert_eq!(by_capacity.user_bytes, 400 << 30);
+    let by_fraction = system("extends = \"nvme-client-tlc\"\n", &[("ftl.over_provisioning", "28%")]);
+    assert_eq!((by_fraction.ftl.capacity, by_fraction.ftl.over_provisioning), (None, Some(0.28)));
+    assert_eq!(by_fraction.user_bytes, (by_fraction.raw_bytes as f64 / 1.28) as u64 / 4096 * 4096);
+    let again = system("extends = \"nvme-client-tlc\"\n[ftl]\nover_provisioning = 0.2\n", &[("ftl.capacity", "800GB")]);
+    assert_eq!((again.ftl.capacity, again.ftl.over_provisioning), (Some(800_000_000_000), None));
+}
+
+#[test]
+fn a_basis_belongs_to_the_file_that_sets_the_value() {
+    let basis = |s: &System, key: &str| s.setting(key).basis.clone();
+    let s = system("extends = \"sata-mlc\"\n[flash]\nread = \"60us\"\n", &[]);
+    assert_eq!(basis(&s, "flash.read"), None, "the data sheet gave another value");
+    assert!(s.resolved_toml().contains("# drive.toml:3, no basis stated"));
+    let s = system("extends = \"sata-mlc\"\n[basis]\n\"flash.read\" = { calibrated = \"a.claim\" }\n", &[]);
+    assert_eq!(basis(&s, "flash.read"), Some(Basis::Calibrated("a.claim".into())));
+    assert_eq!(s.flash.read, [Time::from_us(75)]);
+    // A table's basis is that of the keys set in it by that file, but for those with their own.
+    let text = "[flash]\nread = \"60us\"\necc = { decode = \"1us\", retries = 3 }\n\
+                [basis]\nflash = { given = \"a sheet\" }\n\"flash.ecc\" = { assumed = \"a guess\" }\n\
+                \"flash.ecc.retries\" = { given = \"a table\" }\n";
+    let s = system(text, &[]);
+    assert_eq!(basis(&s, "flash.read"), Some(Basis::Given("a sheet".into())));
+    assert_eq!(basis(&s, "flash.ecc.decode"), Some(Basis::Assumed("a guess".into())));
+    assert_eq!(basis(&s, "flash.ecc.retries"), Some(Basis::Given("a table".into())));
+    assert_eq!(basis(&s, "flash.erase").map(|b| b.kind()), Some("given"), "the default's own");
+}
+
+#[test]
+fn files_extend_files_beside_them() {
+    let folder = std::env::temp_dir().join(format!("nandram-{}-beside", std::process::id()));
+    std::fs::create_dir_all(folder.join("sub")).expect("the temporary folder can be written");
+    let write = |name: &str, text: &str| std::fs::write(folder.join(name), text).expect("it can be written");
+    write("base.toml", "extends = \"mqsim-ideal-map\"\n[flash]\nrate = \"400MT/s\"\n");
+    write("sub/top.toml", "extends = \"../base.toml\"\n[flash]\nerase = \"5ms\"\n");
+    let path = folder.join("sub/top.toml");
+    let s = System::load(&path.display().to_string(), &[]).unwrap_or_else(|error| panic!("{error}"));
+    let _ = std::fs::remove_dir_all(&folder);
+    assert_eq!((s.flash.rate, s.flash.erase, s.flash.page), (400_000_000, Time::from_us(5000), 8192));
+    assert_eq!(s.title, "top");
+}

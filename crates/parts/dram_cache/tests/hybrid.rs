@@ -1,0 +1,503 @@
+//! The hybrid controller in a world that takes as long as it likes, against a cache as one would first write it down; and
+//! every line that is read is the one that came back last.
+
+use std::collections::BTreeMap;
+
+use dram_cache::{Action, Actions, Config, Decision, Hybrid, Input, Move, Plant, Prefetch, Purpose, Stats, Victim};
+use media::line::{LineKind, LineRequest};
+use sim::{Rng, Streams};
+
+const LINES: usize = 8;
+
+fn config() -> Config {
+    Config {
+        sets: 4,
+        ways: 4,
+        page_bytes: LINES as u32 * 64,
+        pages: 96,
+        tag_buffer: 2,
+        tag_reads: 2,
+        fetches: 5,
+        prefetches: 2,
+        buffers: 2,
+        cold: 2,
+        prefetch: Prefetch::None,
+        moves: true,
+    }
+}
+
+/// A page's lines: each the number of what it was written by.
+type Page = [u64; LINES];
+
+#[derive(Clone, Default)]
+struct Buffer {
+    page: Page,
+    written: [bool; LINES],
+}
+
+/// What is under way, to be ended in any order but where the parts keep one.
+#[derive(Clone, Copy, Debug)]
+enum Doing {
+    Dram(Purpose, u8),
+    Fetch(u32, u64),
+    Write(u32, u64),
+}
+
+struct World {
+    hybrid: Hybrid,
+    out: Actions,
+    rng: Rng,
+    doing: Vec<Doing>,
+    flash: BTreeMap<u64, Page>,
+    frames: BTreeMap<u64, Page>,
+    fetches: BTreeMap<u32, Buffer>,
+    buffers: BTreeMap<u32, Page>,
+    /// Of each line what was written to it last; of each request under way, what it wrote or has read.
+    newest: BTreeMap<u64, u64>,
+    asked: BTreeMap<u32, (LineRequest, u64, Option<u64>)>,
+    stamp: u64,
+    answered: u64,
+}
+
+impl World {
+    fn new(config: &Config, seed: u64) -> World {
+        let mut hybrid = Hybrid::new(config);
+        hybrid.keep_log();
+        World {
+            hybrid,
+            out: Actions::default(),
+            rng: Streams::new(seed).stream("world"),
+            doing: Vec::new(),
+            flash: BTreeMap::new(),
+            frames: BTreeMap::new(),
+            fetches: BTreeMap::new(),
+            buffers: BTreeMap::new(),
+            newest: BTreeMap::new(),
+            asked: BTreeMap::new(),
+            stamp: 0,
+            answered: 0,
+        }
+    }
+
+    fn handle(&mut self, input: Input) {
+        let mut out = std::mem::take(&mut self.out);
+        self.hybrid.handle(input, &mut out);
+        for movement in out.moves.drain(..) {
+            self.move_data(movement);
+        }
+        for action in out.actions.drain(..) {
+            match action {
+                Action::Dram(request) => self.doing.push(Doing::Dram(request.purpose, request.port)),
+                Action::Fetch { fetch, page } => self.doing.push(Doing::Fetch(fetch, page)),
+                Action::Write { slot, page } => self.doing.push(Doing::Write(slot, page)),
+                Action::Answer(id) => self.answer(id),
+            }
+        }
+        self.out = out;
+    }
+
+    fn move_data(&mut self, movement: Move) {
+        match movement {
+            Move::LineToFrame { id, frame, line } => {
+                self.frames.get_mut(&frame).expect("filled")[line as usize] = self.asked[&id].1;
+            }
+            Move::FrameToLine { frame, line, id } => self.read(id, self.frames[&frame][line as usize]),
+            Move::LineToFetch { id, fetch, line } => {
+                let buffer = self.fetches.entry(fetch).or_default();
+                buffer.page[line as usize] = self.asked[&id].1;
+                buffer.written[line as usize] = true;
+            }
+            Move::FetchToLine { fetch, line, id } => self.read(id, self.fetches[&fetch].page[line as usize]),
+            Move::BufferToFetch { slot, fetch } => self.fill(fetch, self.buffers[&slot]),
+            Move::FrameToBuffer { frame, slot } => drop(self.buffers.insert(slot, self.frames[&frame])),
+            Move::FetchToFrame { fetch, frame } => {
+                let buffer = self.fetches.remove(&fetch).expect("it was fetched");
+                self.frames.insert(frame, buffer.page);
+            }
+        }
+    }
+
+    fn fill(&mut self, fetch: u32, page: Page) {
+        let buffer = self.fetches.entry(fetch).or_default();
+        for (line, stamp) in page.into_iter().enumerate() {
+            if !buffer.written[line] {
+                buffer.page[line] = stamp;
+            }
+        }
+    }
+
+    fn read(&mut self, id: u32, stamp: u64) {
+        self.asked.get_mut(&id).expect("asked").2 = Some(stamp);
+    }
+
+    fn answer(&mut self, id: u32) {
+        let (request, expected, got) = self.asked.remove(&id).expect("asked, and not answered yet");
+        if request.kind == LineKind::Fill {
+            assert_eq!(got, Some(expected), "{request:?}");
+        }
+        self.answered += 1;
+    }
+
+    fn ask(&mut self, id: u32, address: u64, kind: LineKind) {
+        let stamp = match kind {
+            LineKind::WriteBack => {
+                self.stamp += 1;
+                self.newest.insert(address, self.stamp);
+                self.stamp
+            }
+            // Nobody writes the line while it is read: what it held when it was asked for is what has to come.
+            LineKind::Fill => self.newest.get(&address).copied().unwrap_or(0),
+        };
+        let request = LineRequest { id, address, kind };
+        self.asked.insert(id, (request, stamp, None));
+        self.handle(Input::Line(request));
+    }
+
+    /// Ends one of what is under way: of a port of DRAM in order, as for one bank, of writes of a page in order, as the
+    /// page table's controller does; all else in any order.
+    fn step(&mut self) -> bool {
+        if self.doing.is_empty() {
+            return false;
+        }
+        let mut at = self.rng.below(self.doing.len() as u64) as usize;
+        if let Doing::Dram(_, port) = self.doing[at] {
+            at = self.doing.iter().position(|d| matches!(d, Doing::Dram(_, p) if *p == port)).expect("itself");
+        }
+        if let Doing::Write(_, page) = self.doing[at] {
+            at = self.doing.iter().position(|d| matches!(d, Doing::Write(_, p) if *p == page)).expect("itself");
+        }
+        match self.doing.remove(at) {
+            Doing::Dram(purpose, _) => self.handle(Input::Dram(purpose)),
+            Doing::Fetch(fetch, page) => {
+                self.fill(fetch, self.flash.get(&page).copied().unwrap_or_default());
+                self.handle(Input::Fetched(fetch));
+            }
+            Doing::Write(slot, page) => {
+                self.flash.insert(page, self.buffers.remove(&slot).expect("read out"));
+                self.handle(Input::Written(slot));
+            }
+        }
+        true
+    }
+
+    fn settle(&mut self) {
+        while self.step() {}
+        assert!(self.hybrid.is_idle() && self.asked.is_empty(), "{} requests wait for ever", self.asked.len());
+    }
+}
+
+/// A cache as one would first write it down: the pages of each set, the last used first.
+struct Obvious {
+    config: Config,
+    sets: BTreeMap<u64, Vec<Held>>,
+    stats: Stats,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Held {
+    page: u64,
+    dirty: bool,
+    coming: bool,
+}
+
+impl Obvious {
+    fn new(config: Config) -> Obvious {
+        Obvious { config, sets: BTreeMap::new(), stats: Stats::default() }
+    }
+
+    fn set(&mut self, page: u64) -> &mut Vec<Held> {
+        self.sets.entry(page % u64::from(self.config.sets)).or_default()
+    }
+
+    /// What becomes of the request, as far as it does not hang on what is free.
+    fn access(&mut self, page: u64, write: bool, cleans: bool) -> Decision {
+        let (ways, cold) = (self.config.ways as usize, self.config.cold as usize);
+        let set = self.set(page);
+        if let Some(at) = set.iter().position(|held| held.page == page) {
+            let held = set.remove(at);
+            set.insert(0, Held { dirty: held.dirty || write, ..held });
+            if held.coming {
+                self.stats.merged += 1;
+                return Decision::Merged { page, write };
+            }
+            self.stats.hits += 1;
+            return Decision::Hit { page, write };
+        }
+        let mut victim = None;
+        if set.len() == ways {
+            let at = set.iter().rposition(|held| !held.coming).expect("some page can leave");
+            let held = set.remove(at);
+            victim = Some(Victim { page: held.page, dirty: held.dirty, unused: false });
+        }
+        set.insert(0, Held { page, dirty: write, coming: true });
+        let mut cleaned = None;
+        if cleans {
+            let coldest = set.iter_mut().skip(ways - cold).rev().find(|held| held.dirty && !held.coming);
+            cleaned = coldest.map(|held| {
+                held.dirty = false;
+                held.page
+            });
+        }
+        self.stats.misses += 1;
+        self.stats.evictions += u64::from(victim.is_some());
+        self.stats.dirty_evictions += u64::from(victim.is_some_and(|victim| victim.dirty));
+        self.stats.cleaned += u64::from(cleaned.is_some());
+        Decision::Miss { page, write, victim, cleaned }
+    }
+
+    /// Decides again what was decided.
+    fn follow(&mut self, log: &[Decision]) {
+        for decision in log.iter().copied() {
+            let again = match decision {
+                Decision::Filled { page } => {
+                    self.set(page).iter_mut().find(|held| held.page == page).expect("it was coming").coming = false;
+                    continue;
+                }
+                Decision::Hit { page, write } | Decision::Merged { page, write } => self.access(page, write, false),
+                // Whether a page is cleaned hangs on free buffers too: then it must be the one that is due.
+                Decision::Miss { page, write, cleaned, .. } => self.access(page, write, cleaned.is_some()),
+            };
+            assert_eq!(decision, again);
+        }
+    }
+}
+
+fn counted(stats: &Stats) -> [u64; 6] {
+    [stats.hits, stats.merged, stats.misses, stats.evictions, stats.dirty_evictions, stats.cleaned]
+}
+
+/// Requests for lines of `pages`, so many at a time; a line is asked for again when the last one who did has his answer.
+fn run(world: &mut World, requests: u32, pages: u64, depth: usize) {
+    for id in 0..requests {
+        while world.asked.len() >= depth {
+            assert!(world.step(), "nothing is under way, and {} wait", world.asked.len());
+        }
+        let address = loop {
+            let address = world.rng.below(pages * LINES as u64) * 64;
+            if world.asked.values().all(|(asked, ..)| asked.address != address) {
+                break address;
+            }
+        };
+        let kind = if world.rng.below(3) == 0 { LineKind::WriteBack } else { LineKind::Fill };
+        world.ask(id, address, kind);
+        if world.rng.below(2) == 0 {
+            world.step();
+        }
+    }
+    world.settle();
+}
+
+/// A history of requests, against the obvious cache and what was written.
+fn history(seed: u64, plant: Plant) {
+    let mut rng = Streams::new(seed).stream("configs");
+    let ways = 1 + rng.below(5) as u32;
+    let fetches = 1 + rng.below(6) as u32;
+    let config = Config {
+        sets: 1 << rng.below(4),
+        ways,
+        tag_buffer: 1 << rng.below(4),
+        tag_reads: 1 + rng.below(3) as u32,
+        fetches,
+        prefetches: 0,
+        buffers: 1 + rng.below(3) as u32,
+        cold: rng.below(u64::from(ways) + 1) as u32,
+        ..config()
+    };
+    let mut world = World::new(&config, seed);
+    world.hybrid.plant(plant);
+    let pages = 8 + rng.below(80);
+    run(&mut world, 1000, pages, 1 + rng.below(24) as usize);
+    let mut obvious = Obvious::new(config);
+    obvious.follow(&world.hybrid.take_log());
+    let stats = *world.hybrid.stats();
+    assert_eq!(counted(&stats), counted(&obvious.stats), "seed {seed}");
+    assert_eq!(stats.hits + stats.merged + stats.misses, 1000, "seed {seed}");
+    assert_eq!(world.answered, 1000);
+}
+
+#[test]
+fn it_decides_as_the_obvious_cache_does_and_loses_no_line() {
+    for seed in 0..300 {
+        history(seed, Plant::Nothing);
+    }
+}
+
+/// The same histories, with a bug planted in the controller: they must find it, or they prove nothing.
+#[test]
+fn planted_bugs_are_caught() {
+    for plant in [Plant::DirtyDropped, Plant::MergedEarly, Plant::TagKept] {
+        let caught = (0..300).find(|seed| std::panic::catch_unwind(|| history(*seed, plant)).is_err());
+        eprintln!("{plant:?} is caught by history {caught:?}");
+        assert!(caught.is_some(), "{plant:?} went unnoticed in 300 histories");
+    }
+}
+
+#[test]
+fn one_at_a_time_it_is_the_obvious_cache_without_any_log() {
+    for seed in 0..20 {
+        let config = Config { cold: 0, ..config() };
+        let mut world = World::new(&config, seed);
+        let mut obvious = Obvious::new(config);
+        for id in 0..3000 {
+            let address = world.rng.below(40 * LINES as u64) * 64;
+            let write = world.rng.below(3) == 0;
+            let page = address / u64::from(config.page_bytes);
+            obvious.access(page, write, false);
+            obvious.set(page).iter_mut().for_each(|held| held.coming = false);
+            world.ask(id, address, if write { LineKind::WriteBack } else { LineKind::Fill });
+            world.settle();
+        }
+        assert_eq!(counted(world.hybrid.stats()), counted(&obvious.stats), "seed {seed}");
+        let stats = world.hybrid.stats();
+        assert!(stats.hits > 500 && stats.dirty_evictions > 500 && stats.merged == 0, "{stats:?}");
+    }
+}
+
+#[test]
+fn what_was_written_before_is_there_as_writing_it_would_have_left_it() {
+    for (seed, cold, pages) in [(1, 0, 40), (2, 2, 40), (3, 1, 10)] {
+        let config = Config { cold, prefetch: Prefetch::None, prefetches: 0, ..config() };
+        let (mut made, mut rule) = (World::new(&config, seed), World::new(&config, seed));
+        for page in 0..pages {
+            made.ask(0, page * u64::from(config.page_bytes), LineKind::WriteBack);
+            made.settle();
+        }
+        rule.hybrid.was_written(0..pages);
+        rule.frames = (0..config.frames()).map(|frame| (frame, Page::default())).collect();
+        let mut rng = Streams::new(seed).stream("after");
+        for world in [&mut made, &mut rule] {
+            world.hybrid.keep_log();
+            world.hybrid.take_log();
+        }
+        for _ in 0..300 {
+            let (address, write) = (rng.below(pages) * u64::from(config.page_bytes), rng.below(2) == 0);
+            let kind = if write { LineKind::WriteBack } else { LineKind::Fill };
+            let told = [&mut made, &mut rule].map(|world| {
+                world.ask(1, address, kind);
+                world.settle();
+                world.hybrid.take_log()
+            });
+            assert_eq!(told[0], told[1], "seed {seed}, {address:#x}");
+        }
+    }
+}
+
+#[test]
+fn with_prefetching_no_line_is_lost_and_every_prefetch_is_accounted_for() {
+    for seed in 0..200 {
+        let prefetch = if seed % 2 == 0 { Prefetch::Sequential(3) } else { Prefetch::Adaptive(8) };
+        let config =
+            Config { prefetch, sets: 8, tag_buffer: 4, fetches: 6, prefetches: 1 + seed as u32 % 5, ..config() };
+        let mut world = World::new(&config, seed);
+        run(&mut world, 600, 90, 6);
+        // A sequential walk, which both kinds are for.
+        for page in 0..90 {
+            world.ask(page, u64::from(page) * u64::from(config.page_bytes), LineKind::Fill);
+            world.settle();
+        }
+        let stats = world.hybrid.stats();
+        assert!(stats.prefetches_used + stats.prefetches_unused <= stats.prefetches, "{stats:?}");
+        assert!(stats.prefetches_used > 20, "{prefetch:?}: {stats:?}");
+    }
+}
+
+/// Hot pages that take half of the cache, pages at random, and readers in order of many lengths, in parts that differ.
+#[test]
+fn adaptive_prefetching_saves_misses_and_never_costs_the_cache_many() {
+    let (mut none, mut adaptive) = (0, 0);
+    for seed in 0..60 {
+        let (sequential, random, length) = (seed % 4, 1 + seed % 3, 1 << (seed % 6));
+        let [without, with] = [Prefetch::None, Prefetch::Adaptive(16)].map(|prefetch| {
+            let prefetches = if prefetch == Prefetch::None { 0 } else { 4 };
+            let config = Config { prefetch, prefetches, sets: 16, fetches: 6, tag_buffer: 4, pages: 4096, ..config() };
+            let mut world = World::new(&config, seed);
+            let mut rng = Streams::new(seed).stream("what is asked");
+            let mut readers = [(0, 0); 4];
+            for id in 0..3000 {
+                let kind = rng.below(4 + sequential + random);
+                let page = if kind < 4 {
+                    rng.below(32)
+                } else if kind < 4 + random {
+                    rng.below(4096)
+                } else {
+                    let (next, left) = &mut readers[rng.below(4) as usize];
+                    if *left == 0 {
+                        (*next, *left) = (rng.below(4000), length);
+                    }
+                    (*next, *left) = (*next + 1, *left - 1);
+                    *next - 1
+                };
+                world.ask(id, page * u64::from(config.page_bytes), LineKind::Fill);
+                world.settle();
+            }
+            world.hybrid.stats().misses
+        });
+        assert!(with <= without + without / 20 + 10, "seed {seed}: {with} misses, {without} without");
+        (none, adaptive) = (none + without, adaptive + with);
+    }
+    assert!(10 * adaptive < 9 * none, "{adaptive} misses, {none} without");
+}
+
+#[test]
+fn who_waits_is_answered_before_the_page_is_stored() {
+    let mut world = World::new(&config(), 1);
+    world.ask(0, 64, LineKind::Fill);
+    world.ask(1, 128, LineKind::Fill);
+    // The tags, then the page.
+    assert!(matches!(world.doing[..], [Doing::Dram(Purpose::Tags(_), _)]));
+    world.step();
+    assert!(matches!(world.doing[..], [Doing::Fetch(..)]), "one fetch for both: {:?}", world.doing);
+    world.step();
+    assert_eq!(world.answered, 2);
+    assert!(matches!(world.doing[..], [Doing::Dram(Purpose::Store(_), _)]), "{:?}", world.doing);
+    // A third is answered from the buffer while the page is being stored.
+    world.ask(2, 192, LineKind::Fill);
+    assert_eq!(world.answered, 3);
+    world.settle();
+    // And now from DRAM.
+    world.ask(3, 192, LineKind::Fill);
+    assert!(matches!(world.doing[..], [Doing::Dram(Purpose::Fill(_), _)]), "{:?}", world.doing);
+    world.settle();
+}
+
+#[test]
+fn hits_pass_misses() {
+    let mut world = World::new(&config(), 1);
+    world.ask(0, 0, LineKind::Fill);
+    world.settle();
+    world.ask(1, 4 * 512, LineKind::Fill);
+    world.ask(2, 0, LineKind::Fill);
+    while !world.asked.contains_key(&1) || world.asked.contains_key(&2) {
+        let at = world.doing.iter().position(|doing| matches!(doing, Doing::Dram(..))).expect("DRAM is asked");
+        let Doing::Dram(purpose, _) = world.doing.remove(at) else { unreachable!() };
+        world.handle(Input::Dram(purpose));
+    }
+    assert!(matches!(world.doing[..], [Doing::Fetch(..)]), "the miss waits on: {:?}", world.doing);
+    world.settle();
+}
+
+#[test]
+fn cleaning_leaves_nothing_changed() {
+    for seed in 0..20 {
+        let mut world = World::new(&Config { cold: 0, ..config() }, seed);
+        run(&mut world, 500, 60, 4);
+        world.handle(Input::Clean);
+        world.settle();
+        assert!(world.hybrid.is_clean());
+        let page = |address: &u64| (address / 512, (address % 512 / 64) as usize);
+        for (address, stamp) in &world.newest {
+            let (page, line) = page(address);
+            assert_eq!(world.flash.get(&page).map_or(0, |page| page[line]), *stamp, "line {address:#x}");
+        }
+    }
+}
+
+#[test]
+fn configurations_that_cannot_work_say_why() {
+    let fault = |config: Config| config.fault().expect("a fault");
+    assert_eq!(fault(Config { sets: 3, ..config() }), "sets is 3, expected a power of two");
+    assert_eq!(fault(Config { ways: 0, ..config() }), "ways is 0, expected 1 to 256");
+    assert_eq!(fault(Config { prefetches: 5, ..config() }), "prefetches is 5, expected 0 to 4");
+    assert_eq!(fault(Config { cold: 9, ..config() }), "cold is 9, expected 0 to 4");
+    assert_eq!(fault(Config { page_bytes: 32, ..config() }), "page_bytes is 32, expected 64 to 1048576");
+}

@@ -1,0 +1,247 @@
+//! Drives that were written without writing them: filled in order, or in the middle of a long run of uniform random
+//! overwrites.
+//!
+//! [`steady`] gives the number of valid units of each closed block in steady state; here blocks are laid
+//! out accordingly, their valid units dealt at random. Both results are rules ([`Laid`]), which the translation layer
+//! finds when it mounts. Superseded units read as padding: no reader can tell.
+
+use sim::{Permutation, Rng, Streams};
+
+use crate::config::{Config, ConfigError, Policy};
+use crate::laid::{Entry, Laid, live_units};
+use crate::layout::Layout;
+use steady::{ClosedBlock, Pool};
+
+/// The steady state that an aged drive was laid out for.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Aged {
+    /// Write amplification that theory gives for it.
+    pub write_amplification: f64,
+    /// Fraction of the closed blocks' units that is valid.
+    pub occupancy: f64,
+    /// The policy has no theory; greedy's was taken.
+    pub approximate: bool,
+}
+
+/// A drive whose every unit was written once, in order, as a job of sequential writes leaves it: whole programs over the
+/// lanes in turn. None if `usable` leaves out some block: then the stripe has holes, and must be written.
+///
+/// # Errors
+/// If the configuration cannot work.
+pub fn filled(config: &Config, usable: impl Fn(u16, u32, u32) -> bool) -> Result<Option<Laid>, ConfigError> {
+    config.check()?;
+    let g = &config.geometry;
+    let mut all = (0..g.all_dies() as u16).flat_map(|die| (0..g.planes).map(move |plane| (die, plane)));
+    let whole = all.all(|(die, plane)| (0..g.blocks).all(|block| usable(die, plane, block)));
+    Ok(whole.then(|| Laid::striped(config)))
+}
+
+/// The flash in the middle of a long run of random overwrites. `usable` says whether the physical block (die, plane,
+/// block) may be used.
+///
+/// Each lane has as many free blocks as collection keeps, write points for the host and for copies somewhere in their
+/// fill, a victim that is partly collected, and, with an SLC cache, as many full blocks of it as a writer in a hurry
+/// leaves. Where each of these is in its fill depends on when one looks: it is drawn.
+///
+/// # Errors
+/// If the configuration leaves no closed block, or no spare room.
+pub fn steady(
+    config: &Config,
+    streams: &Streams,
+    usable: impl Fn(u16, u32, u32) -> bool,
+) -> Result<(Laid, Aged), ConfigError> {
+    config.check()?;
+    let layout = Layout::new(config);
+    let mut rng = streams.stream("ftl.aged");
+    let live = u64::from(live_units(config));
+    let permutation = Permutation::new(live, &mut rng);
+    let (policy, approximate) = match config.collection.policy {
+        Policy::Greedy => (steady::Policy::Greedy, false),
+        Policy::Fifo => (steady::Policy::Fifo, false),
+        Policy::Choices(d) => (steady::Policy::DChoices(d), false),
+        Policy::CostBenefit => (steady::Policy::Greedy, true),
+    };
+    let mut aged = Aged { write_amplification: 0.0, occupancy: 0.0, approximate };
+    let mut entries = vec![Entry::default(); layout.all_blocks() as usize];
+    let mut writer = Writer { sequence: 1, base: 0, entries: &mut entries };
+    // Lanes are alike but for bad blocks and a unit more or less: solved again only where the blocks differ in number.
+    let mut solved: Option<(usize, steady::Steady)> = None;
+    for lane in 0..layout.lanes {
+        let mut blocks = good_blocks(config, &layout, lane, &usable);
+        let end = live * u64::from(lane + 1) / u64::from(layout.lanes);
+        let cached = slc_blocks(config, &layout, lane, &usable);
+        let slc_units = config.slc.map_or(0, |slc| layout.pages / slc.bits * layout.per_row) * layout.program_units;
+        let in_lane = end - u64::from(writer.base);
+        let in_slc = (cached.len() as u64 * u64::from(slc_units)).min(in_lane / 2);
+        if solved.as_ref().is_none_or(|(count, _)| *count != blocks.len()) {
+            solved = Some((blocks.len(), shape(config, &layout, policy, &blocks, in_lane - in_slc)?));
+        }
+        let (_, steady) = solved.as_ref().expect("just solved");
+        aged.write_amplification += steady.write_amplification / f64::from(layout.lanes);
+        aged.occupancy += steady.occupancy / f64::from(layout.lanes);
+        let open: Vec<u32> =
+            (0..open_blocks(config)).map(|_| rng.below(u64::from(layout.block_programs)) as u32).collect();
+        let in_open = u64::from(open.iter().sum::<u32>()) * u64::from(layout.program_units);
+        let victim = Victim::beside(&open, steady, &layout);
+        let closed = closed_blocks(config, &blocks, victim.room_blocks);
+        let in_closed = (in_lane - in_slc).saturating_sub(in_open + u64::from(victim.valid));
+        let failed = |e: steady::SteadyError| ConfigError(format!("no steady state: {e}"));
+        let laid_out = steady.lay_out(closed, in_closed, &mut rng).map_err(failed)?;
+        shuffle(&mut blocks, &mut rng);
+        // Oldest first: sequence numbers give the age.
+        let mut blocks = blocks.into_iter();
+        let mut next = || blocks.next().expect("a block for each that is not free");
+        let programs = layout.block_programs;
+        writer.block(
+            next(),
+            Entry { programs, skipped: victim.collected, valid: victim.valid, ..Entry::default() },
+            &mut rng,
+        );
+        for ClosedBlock { valid, .. } in laid_out.iter().rev() {
+            writer.block(next(), Entry { programs, valid: *valid, ..Entry::default() }, &mut rng);
+        }
+        let mut left = (in_lane - in_slc).saturating_sub(u64::from(victim.valid) + in_closed) as u32;
+        for programs in open {
+            let valid = (programs * layout.program_units).min(left);
+            left -= valid;
+            writer.block(next(), Entry { programs, valid, ..Entry::default() }, &mut rng);
+        }
+        let mut left = in_slc as u32;
+        for block in cached {
+            let valid = slc_units.min(left);
+            left -= valid;
+            writer.block(
+                block,
+                Entry { programs: slc_units / layout.program_units, valid, ..Entry::default() },
+                &mut rng,
+            );
+        }
+        assert_eq!(u64::from(writer.base), end, "every live unit of a lane is dealt");
+    }
+    Ok((Laid::dealt(config, entries, permutation), aged))
+}
+
+/// A victim that is partly collected.
+struct Victim {
+    /// Programs that were read and copied.
+    collected: u32,
+    /// Valid units of the others.
+    valid: u32,
+    /// Blocks' worth of space that it has given back, and that is left in the write points, less half of the slack.
+    room_blocks: u32,
+}
+
+impl Victim {
+    /// As far collected as the space in the write points calls for, of which `open` gives the programs: pacing keeps the
+    /// sum of free blocks, their rest and what the victim gave back at `start` blocks and one, and up to its slack more.
+    fn beside(open: &[u32], steady: &steady::Steady, layout: &Layout) -> Victim {
+        let programs = i64::from(layout.block_programs);
+        let rest: i64 = open.iter().map(|written| programs - i64::from(*written)).sum();
+        let rest = rest - slack_programs(layout);
+        let room_blocks = rest.div_euclid(programs) + i64::from(rest.rem_euclid(programs) > 0);
+        let collected = (room_blocks * programs - rest) as u32;
+        let left = 1.0 - f64::from(collected) / f64::from(layout.block_programs);
+        Victim { collected, valid: (steady.victim_valid * left).round() as u32, room_blocks: room_blocks as u32 }
+    }
+}
+
+/// Half of the slack that pacing leaves, in programs.
+fn slack_programs(layout: &Layout) -> i64 {
+    crate::pacing::slack(layout) / 2 / i64::from(layout.program_units)
+}
+
+/// Blocks of `lane` without a bad plane, those of the SLC cache left out.
+fn good_blocks(config: &Config, layout: &Layout, lane: u32, usable: &impl Fn(u16, u32, u32) -> bool) -> Vec<u32> {
+    whole_blocks(layout, lane, config.slc.map_or(0, |slc| slc.blocks)..layout.blocks, usable)
+}
+
+/// Of the blocks of `lane` with these numbers, those without a bad plane.
+fn whole_blocks(
+    layout: &Layout,
+    lane: u32,
+    numbers: std::ops::Range<u32>,
+    usable: &impl Fn(u16, u32, u32) -> bool,
+) -> Vec<u32> {
+    (lane * layout.blocks + numbers.start..lane * layout.blocks + numbers.end)
+        .filter(|block| {
+            (0..layout.per_row).all(|position| {
+                let at = layout.block_at(*block, position);
+                at.planes.iter().all(|plane| usable(at.die, plane, at.block))
+            })
+        })
+        .collect()
+}
+
+/// Blocks of the SLC cache in `lane` that are full where it never rests: all but those that folding keeps free. Blocks for
+/// copies of what was read are left out.
+fn slc_blocks(config: &Config, layout: &Layout, lane: u32, usable: &impl Fn(u16, u32, u32) -> bool) -> Vec<u32> {
+    let Some(slc) = config.slc else { return Vec::new() };
+    let copies = config.read_copies.map_or(0, |copies| copies.blocks);
+    let mut blocks = whole_blocks(layout, lane, copies..slc.blocks, usable);
+    blocks.truncate(blocks.len().saturating_sub(slc.fold as usize));
+    blocks
+}
+
+/// Closed blocks of a lane of `blocks` that are not being collected, beside write points and a victim that hold so many
+/// blocks' worth of space.
+fn closed_blocks(config: &Config, blocks: &[u32], room_blocks: u32) -> u64 {
+    let free = u64::from((config.collection.start + 1).saturating_sub(room_blocks));
+    (blocks.len() as u64).saturating_sub(free + open_blocks(config) + 1)
+}
+
+/// The steady state of a lane.
+fn shape(
+    config: &Config,
+    layout: &Layout,
+    policy: steady::Policy,
+    blocks: &[u32],
+    live: u64,
+) -> Result<steady::Steady, ConfigError> {
+    let open = open_blocks(config) as f64;
+    // Half of each write point and half of the victim are space: what pacing keeps beyond them is in free blocks.
+    let slack = slack_programs(layout) as f64 / f64::from(layout.block_programs);
+    let free = f64::from(config.collection.start) + 1.0 + slack - 0.5 * (open + 1.0);
+    let failed = |e: steady::SteadyError| ConfigError(format!("no steady state: {e}"));
+    // The victim counts as open, and is half collected on average. How much it held follows from the solution, which
+    // hardly depends on it: once more is enough.
+    let solve = |victim: f64| {
+        let pool = Pool {
+            blocks: blocks.len() as f64,
+            free_blocks: free,
+            open_blocks: open + 1.0,
+            open_fill: 0.5 * (open + victim) / (open + 1.0),
+            live_units: live as f64,
+            units_per_block: layout.block_units,
+        };
+        steady::solve(policy, pool.occupancy()?, layout.block_units)
+    };
+    let victim_of = |steady: &steady::Steady| steady.victim_valid / f64::from(layout.block_units);
+    solve(0.5).and_then(|first| solve(victim_of(&first))).map_err(failed)
+}
+
+/// Blocks of a lane that are being written: one for the host, one for copies.
+fn open_blocks(config: &Config) -> u64 {
+    if config.collection.separate { 2 } else { 1 }
+}
+
+fn shuffle(blocks: &mut [u32], rng: &mut Rng) {
+    for i in (1..blocks.len()).rev() {
+        blocks.swap(i, rng.below(i as u64 + 1) as usize);
+    }
+}
+
+/// Writes entries one after another: sequence numbers and units follow from the order.
+struct Writer<'a> {
+    sequence: u64,
+    base: u32,
+    entries: &'a mut [Entry],
+}
+
+impl Writer<'_> {
+    /// The next block in age is `block`; `entry` says what it holds.
+    fn block(&mut self, block: u32, entry: Entry, rng: &mut Rng) {
+        self.entries[block as usize] = Entry { sequence: self.sequence, base: self.base, key: rng.bits(), ..entry };
+        self.sequence += u64::from(entry.programs);
+        self.base += entry.valid;
+    }
+}
