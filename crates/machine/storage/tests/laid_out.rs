@@ -356,7 +356,7 @@ fn the_first_percents_of_a_steady_drive_amplify_like_the_long_run() {
 }
 
 /// At 7 % of spare on blocks of 64 units: Desnoyers (ACM TOS 2014) for FIFO, Bux and Iliadis (2010) for greedy, Van Houdt
-/// (SIGMETRICS 2013) for d-choices, as `ftl::steady` solves them for endless drives. This one has 8,192 blocks, of which
+/// (SIGMETRICS 2013) for d-choices, as `steady` solves them for endless drives. This one has 8,192 blocks, of which
 /// free and open ones cost about a percent.
 #[test]
 fn policies_come_out_in_the_order_of_theory() {
