@@ -12,15 +12,15 @@ use crate::{Memory, catalog};
 
 impl<D: Device> Memory<D> {
     /// What may be done with a page, if it is there.
-    pub(crate) fn standing(&mut self, page: u32) -> Result<Option<Permissions>, Error> {
+    pub(crate) fn ownership(&mut self, page: u32) -> Result<Option<Permissions>, Error> {
         if let Some((known, permissions)) = self.last_page
             && known == page
         {
             return Ok(Some(permissions));
         }
         self.engine.bring(page, &mut self.frames).map_err(|stop| self.stopped(stop))?;
-        let Some(standing) = self.engine.nvmm.standing(page) else { return Err(self.table_unreadable()) };
-        let permissions = standing.map(|(permissions, _)| permissions);
+        let Some(ownership) = self.engine.nvmm.ownership(page) else { return Err(self.table_unreadable()) };
+        let permissions = ownership.map(|(permissions, _)| permissions);
         self.last_page = permissions.map(|permissions| (page, permissions));
         Ok(permissions)
     }
@@ -35,7 +35,7 @@ impl<D: Device> Memory<D> {
         let bytes = self.shape().page_bytes();
         for page in self.pages(&range) {
             let address = range.start.max(u64::from(page) * bytes);
-            match self.standing(page)? {
+            match self.ownership(page)? {
                 None => return Err(Error::NotAllocated { address }),
                 Some(permissions) if write && !permissions.write => {
                     return Err(Error::NotPermitted { address, what: "written" });
@@ -77,7 +77,7 @@ impl<D: Device> Memory<D> {
             if page == catalog::PAGE + 1 || run == 0 {
                 (start, run) = (page, 0);
             }
-            run = if self.standing(page)?.is_none() { run + 1 } else { 0 };
+            run = if self.ownership(page)?.is_none() { run + 1 } else { 0 };
             if run == count {
                 break;
             }
@@ -148,7 +148,7 @@ impl<D: Device> Memory<D> {
         let range = self.check_range(address, bytes)?;
         let page_bytes = self.shape().page_bytes();
         for page in self.pages(&range) {
-            if self.standing(page)?.is_none() {
+            if self.ownership(page)?.is_none() {
                 return Err(Error::NotAllocated { address: range.start.max(u64::from(page) * page_bytes) });
             }
         }
@@ -172,7 +172,7 @@ impl<D: Device> Memory<D> {
         let mut bytes = vec![0; page_bytes as usize];
         let (mut found, mut pages) = (Vec::new(), 0);
         for page in 0..self.shape().pages {
-            if self.standing(page)?.is_none() {
+            if self.ownership(page)?.is_none() {
                 continue;
             }
             pages += 1;

@@ -113,7 +113,7 @@ pub struct EventQueue<E> {
     lanes: Box<[Ring<E>; LANES]>,
     /// Entries out of their lane's order, or without a place there: a heap with the next first. The first of all of them is
     /// the only entry of the last lane.
-    astray: BinaryHeap<Astray<E>>,
+    overflow: BinaryHeap<Overflowed<E>>,
     /// The sequence number of the next event to be pushed, above a byte of zeros.
     order: u64,
     /// Events that were passed over by [`skip_to`](Self::skip_to).
@@ -122,20 +122,20 @@ pub struct EventQueue<E> {
 }
 
 /// An entry of the heap: the greatest is the next.
-struct Astray<E>(Entry<E>);
+struct Overflowed<E>(Entry<E>);
 
-impl<E> PartialEq for Astray<E> {
+impl<E> PartialEq for Overflowed<E> {
     fn eq(&self, other: &Self) -> bool {
         self.0.key == other.0.key
     }
 }
-impl<E> Eq for Astray<E> {}
-impl<E> PartialOrd for Astray<E> {
+impl<E> Eq for Overflowed<E> {}
+impl<E> PartialOrd for Overflowed<E> {
     fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
         Some(self.cmp(other))
     }
 }
-impl<E> Ord for Astray<E> {
+impl<E> Ord for Overflowed<E> {
     fn cmp(&self, other: &Self) -> Ordering {
         other.0.key.cmp(&self.0.key)
     }
@@ -160,7 +160,7 @@ impl<E: Copy + Default> EventQueue<E> {
             heads: [Key::NEVER; LANES],
             last: 0,
             lanes: lanes(),
-            astray: BinaryHeap::new(),
+            overflow: BinaryHeap::new(),
             order: 0,
             skipped: 0,
             now: Time::ZERO,
@@ -176,7 +176,7 @@ impl<E: Copy + Default> EventQueue<E> {
     /// How many events wait.
     pub fn len(&self) -> usize {
         let lanes = self.lanes.iter().map(|lane| lane.waiting() as usize).sum::<usize>();
-        lanes + self.astray.len()
+        lanes + self.overflow.len()
     }
 
     /// True when no event waits.
@@ -359,16 +359,16 @@ impl<E: Copy + Default> EventQueue<E> {
             lane.tail = lane.head.wrapping_add(1);
             self.put_head(key);
         } else if first.key.is_before(key) {
-            self.astray.push(Astray(entry));
+            self.overflow.push(Overflowed(entry));
         } else {
             // It takes the place of the first.
             let before = std::mem::replace(first, entry);
-            self.astray.push(Astray(before));
+            self.overflow.push(Overflowed(before));
             if before.key == self.first {
                 self.drop_first();
             } else {
                 let heads = &mut self.heads[..=self.last / SIZE];
-                let at = heads.iter().position(|key| *key == before.key).expect("the head of what went astray");
+                let at = heads.iter().position(|key| *key == before.key).expect("the head of what overflowed");
                 heads.copy_within(at + 1.., at);
                 self.last -= SIZE;
             }
@@ -376,7 +376,7 @@ impl<E: Copy + Default> EventQueue<E> {
         }
     }
 
-    /// The first of what went astray has this key.
+    /// The first of what overflowed has this key.
     fn put_head(&mut self, key: Key) {
         if key.is_before(self.first) {
             self.put_first(key);
@@ -385,12 +385,12 @@ impl<E: Copy + Default> EventQueue<E> {
         }
     }
 
-    /// The first of what went astray was the next, and is gone.
+    /// The first of what overflowed was the next, and is gone.
     #[cold]
     #[inline(never)]
     fn follow_astray(&mut self) {
-        match self.astray.pop() {
-            Some(Astray(entry)) => {
+        match self.overflow.pop() {
+            Some(Overflowed(entry)) => {
                 let lane = &mut self.lanes[ASTRAY];
                 lane.entries[lane.head as usize] = entry;
                 lane.tail = lane.head.wrapping_add(1);

@@ -5,7 +5,7 @@ use super::evict::Phase;
 use super::lookup::{LINES, PAGES};
 use super::prefetch::Seen;
 use super::waiting::{Asked, Line, List};
-use super::{Decision, DramRequest, Hybrid, Move, Outside, Plant, Purpose};
+use super::{Decision, DramRequest, Hybrid, InjectedFault, Move, Outside, Purpose};
 use media::line::{LINE, LineKind};
 
 /// How far a fetch is.
@@ -66,7 +66,7 @@ impl Hybrid {
         let free = !prefetch || self.stalled.is_empty();
         let number = self.free_fetches.last().copied().filter(|_| free && !self.free_write_backs.is_empty());
         let inserted = number.and_then(|number| {
-            let keeps = self.planted(Plant::TagKept);
+            let keeps = self.injects(InjectedFault::TagKept);
             self.directory.insert(page, used, number, prefetch, keeps)
         });
         let (Some(number), Some((frame, victim))) = (number, inserted) else {
@@ -89,7 +89,7 @@ impl Hybrid {
             }
             if dirty {
                 self.stats.dirty_evictions += 1;
-                if !self.planted(Plant::DirtyDropped) {
+                if !self.injects(InjectedFault::DirtyDropped) {
                     self.write_back(leaves, frame, out);
                 }
             }
@@ -146,7 +146,7 @@ impl Hybrid {
     /// A request joins a fetch.
     #[inline(always)]
     fn wait_for(&mut self, line: Line, number: u32, out: &mut impl Outside) {
-        let merges = line.kind == Asked::Fill && self.planted(Plant::MergedEarly);
+        let merges = line.kind == Asked::Fill && self.injects(InjectedFault::MergedEarly);
         let fetch = &mut self.fetches[number as usize];
         if fetch.prefetch {
             fetch.prefetch = false;

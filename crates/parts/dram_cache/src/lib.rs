@@ -17,9 +17,9 @@ mod directory;
 mod evict;
 mod fetch;
 mod index;
+mod injected;
 mod lookup;
 mod messages;
-mod plant;
 mod prefetch;
 mod stats;
 mod tags;
@@ -31,8 +31,8 @@ use media::line::{LINE, LineKind, LineRequest};
 
 pub use config::{Config, Prefetch};
 pub use directory::Victim;
+pub use injected::InjectedFault;
 pub use messages::{Action, Actions, Decision, DramRequest, Input, Move, Outside, PORTS, Purpose};
-pub use plant::Plant;
 pub use stats::Stats;
 
 use directory::{Directory, Found};
@@ -87,8 +87,8 @@ pub struct Hybrid {
     cleaning: Option<usize>,
     stats: Stats,
     log: Option<Vec<Decision>>,
-    plant: Plant,
-    plant_count: u32,
+    injected: InjectedFault,
+    injected_count: u32,
 }
 
 impl Hybrid {
@@ -126,8 +126,8 @@ impl Hybrid {
             cleaning: None,
             stats: Stats::default(),
             log: None,
-            plant: Plant::Nothing,
-            plant_count: 0,
+            injected: InjectedFault::None,
+            injected_count: 0,
             config: *config,
         }
     }

@@ -3,7 +3,9 @@
 
 use std::collections::BTreeMap;
 
-use dram_cache::{Action, Actions, Config, Decision, Hybrid, Input, Move, Plant, Prefetch, Purpose, Stats, Victim};
+use dram_cache::{
+    Action, Actions, Config, Decision, Hybrid, InjectedFault, Input, Move, Prefetch, Purpose, Stats, Victim,
+};
 use media::line::{LineKind, LineRequest};
 use sim::{Rng, Streams};
 
@@ -288,7 +290,7 @@ fn run(world: &mut World, requests: u32, pages: u64, depth: usize) {
 }
 
 /// A history of requests, against the obvious cache and what was written.
-fn history(seed: u64, plant: Plant) {
+fn history(seed: u64, injected: InjectedFault) {
     let mut rng = Streams::new(seed).stream("configs");
     let ways = 1 + rng.below(5) as u32;
     let fetches = 1 + rng.below(6) as u32;
@@ -304,7 +306,7 @@ fn history(seed: u64, plant: Plant) {
         ..config()
     };
     let mut world = World::new(&config, seed);
-    world.hybrid.plant(plant);
+    world.hybrid.inject(injected);
     let pages = 8 + rng.below(80);
     run(&mut world, 1000, pages, 1 + rng.below(24) as usize);
     let mut obvious = Obvious::new(config);
@@ -318,17 +320,17 @@ fn history(seed: u64, plant: Plant) {
 #[test]
 fn it_decides_as_the_obvious_cache_does_and_loses_no_line() {
     for seed in 0..300 {
-        history(seed, Plant::Nothing);
+        history(seed, InjectedFault::None);
     }
 }
 
 /// The same histories, with a bug planted in the controller: they must find it, or they prove nothing.
 #[test]
 fn planted_bugs_are_caught() {
-    for plant in [Plant::DirtyDropped, Plant::MergedEarly, Plant::TagKept] {
-        let caught = (0..300).find(|seed| std::panic::catch_unwind(|| history(*seed, plant)).is_err());
-        eprintln!("{plant:?} is caught by history {caught:?}");
-        assert!(caught.is_some(), "{plant:?} went unnoticed in 300 histories");
+    for injected in [InjectedFault::DirtyDropped, InjectedFault::MergedEarly, InjectedFault::TagKept] {
+        let caught = (0..300).find(|seed| std::panic::catch_unwind(|| history(*seed, injected)).is_err());
+        eprintln!("{injected:?} is caught by history {caught:?}");
+        assert!(caught.is_some(), "{injected:?} went unnoticed in 300 histories");
     }
 }
 

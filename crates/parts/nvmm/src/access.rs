@@ -10,7 +10,7 @@ use crate::request::{Answer, Application, Error};
 use crate::status::{Permissions, State, Status as PageStatus};
 use crate::table::Fault;
 use crate::vector::Vector;
-use crate::{Actions, Move, Nvmm, Plant, Tried, retained};
+use crate::{Actions, InjectedFault, Move, Nvmm, Tried, retained};
 
 impl Nvmm {
     /// A page and segments of its that exist, or why not.
@@ -29,22 +29,22 @@ impl Nvmm {
         !wanted
             && self.commit.is_idle()
             && self.queue.is_empty()
-            && self.active_puts.is_empty()
+            && self.active_page_writes.is_empty()
             && self.collector.is_at_rest()
             && self.blocks.free_count() > self.config.collect_start as usize
-            && self.plant == Plant::Nothing
+            && self.injected == InjectedFault::None
     }
 
     pub(crate) fn try_read(&mut self, tag: Tag, address: Address, segments: u32, out: &mut Actions) -> Tried {
         let page = address.page();
-        let Nvmm { present, table, layout, config, .. } = self;
-        if let Err(fault) = present.look(page, segments, config.segments, table, layout) {
+        let Nvmm { lookup, table, layout, config, .. } = self;
+        if let Err(fault) = lookup.find(page, segments, config.segments, table, layout) {
             return self.wait_for(tag, fault, out);
         }
         #[cfg(debug_assertions)]
         self.check_present(page, segments);
         let application = self.requests[tag.0 as usize].application;
-        match self.present.standing {
+        match self.lookup.ownership {
             Some((status, owner)) => {
                 if !status.may_read(owner == application.0) {
                     return self.refuse(tag, Error::NotReadable { address, application }, out);
@@ -60,13 +60,13 @@ impl Nvmm {
                 }
             }
         }
-        self.requests[tag.0 as usize].left = 1 + self.present.found.count_ones();
+        self.requests[tag.0 as usize].left = 1 + self.lookup.found.count_ones();
         for segment in Vector(segments).iter() {
-            if self.present.found >> segment & 1 == 0 {
+            if self.lookup.found >> segment & 1 == 0 {
                 out.moves.push(Move::ZeroToHost { tag, segment });
                 continue;
             }
-            let flash = self.present.places[segment as usize];
+            let flash = self.lookup.places[segment as usize];
             out.actions.push(Action::Read(self.read_page(tag, flash, segment)));
         }
         self.stats.reads += 1;
@@ -87,14 +87,14 @@ impl Nvmm {
     /// That the versions of `page`, one by one, say what was found of it.
     #[cfg(debug_assertions)]
     pub(crate) fn check_present(&mut self, page: u32, segments: u32) {
-        let Nvmm { present, table, layout, config, chain, .. } = self;
+        let Nvmm { lookup, table, layout, config, chain, .. } = self;
         // The owner may stand above versions that are not in DRAM.
         if chain.fetch(page, table).is_err() {
             return;
         }
-        assert_eq!(present.standing, chain.standing(), "standing of page {page}");
+        assert_eq!(lookup.ownership, chain.ownership(), "ownership of page {page}");
         for segment in Vector(segments).iter() {
-            let found = (present.found >> segment & 1 != 0).then(|| present.places[segment as usize]);
+            let found = (lookup.found >> segment & 1 != 0).then(|| lookup.places[segment as usize]);
             assert_eq!(found, chain.find(segment, config.segments, layout), "segment {segment} of page {page}");
         }
     }
@@ -153,7 +153,7 @@ impl Nvmm {
 
     /// Takes out of the chain what nobody needs, and puts it into the table. Entries were found free before.
     pub(crate) fn put_back(&mut self) {
-        self.chain.prune(retained(&self.epochs, self.plant), self.config.segments);
+        self.chain.prune(retained(&self.epochs, self.injected), self.config.segments);
         self.chain.store(&mut self.table, &mut self.blocks, &self.layout);
         let longest = self.chain.nodes.len().min(usize::from(u16::MAX)) as u16;
         for Node { entry, .. } in self.chain.nodes.iter().filter(|node| node.entry.has_data()) {
@@ -172,11 +172,11 @@ impl Nvmm {
             return self.wait_for(tag, fault, out);
         }
         // Whose a page is that does not exist yet is known when its first write has ended.
-        if self.chain.standing().is_none() && self.is_locked(page) {
+        if self.chain.ownership().is_none() && self.is_locked(page) {
             return Tried::Wait;
         }
         let application = self.requests[tag.0 as usize].application;
-        if let Some((status, owner)) = self.chain.standing() {
+        if let Some((status, owner)) = self.chain.ownership() {
             let Permissions { write, others_write, .. } = status.permissions();
             if !(if owner == application.0 { write } else { others_write }) {
                 return self.refuse(tag, Error::NotWritable { address, application }, out);
@@ -190,28 +190,28 @@ impl Nvmm {
         self.promised_pages += u64::from(segments.count_ones());
         self.promised_entries += entries;
         self.locks.push((page, segments));
-        self.start_put(tag.0, page, segments);
+        self.start_page_write(tag.0, page, segments);
         self.stats.writes += 1;
         Tried::Done
     }
 
     /// All segments of a write are in flash: its page gets a new version.
     pub(crate) fn end_write(&mut self, number: u32, out: &mut Actions) -> Result<(), Fault> {
-        let page = self.puts[number as usize].page;
+        let page = self.page_writes[number as usize].page;
         self.chain.fetch(page, &self.table)?;
-        let parts = self.puts[number as usize].parts.len() as u32;
+        let parts = self.page_writes[number as usize].parts.len() as u32;
         self.table.ensure_free((parts + 1).min(self.table.available))?;
         let tag = Tag(number);
         let slot = &self.requests[number as usize];
         let (application, segments) = (slot.application, slot.segments);
-        if self.chain.standing().is_none() {
+        if self.chain.ownership().is_none() {
             self.push_holder(State::Live, Permissions::PRIVATE, application);
         }
-        let (standing, _) = self.chain.standing().expect("created, or there before");
+        let (ownership, _) = self.chain.ownership().expect("created, or there before");
         for part in 0..parts as usize {
-            let part = self.puts[number as usize].parts[part];
+            let part = self.page_writes[number as usize].parts[part];
             if part.vector != Vector::NONE {
-                let (time, status) = (self.epochs.now, standing.of_data());
+                let (time, status) = (self.epochs.now, ownership.of_data());
                 self.chain.push(Entry { mapping: part.mapping, previous: 0, vector: part.vector, time, status });
                 for bit in part.vector.iter() {
                     self.table.set_owner(self.layout.reach(part.mapping, bit), page);

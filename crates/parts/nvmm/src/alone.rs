@@ -23,8 +23,8 @@ impl Nvmm {
         if !exists || !(home == self.config.controller || home.is_local()) || !self.is_quiet() {
             return None;
         }
-        let (flash, (status, owner)) = match self.table.untouched(page) {
-            Some(full) => (full.place(page, segment), full.standing()),
+        let (flash, (status, owner)) = match self.table.prefilled(page) {
+            Some(prefilled) => (prefilled.place(page, segment), prefilled.ownership()),
             None => self.look_for(page, segment)?,
         };
         if !status.may_read(owner == application.0) {
@@ -41,12 +41,12 @@ impl Nvmm {
 
     /// Where `segment` of `page` lies in flash, and whose the page is, if it is there and the table knows.
     fn look_for(&mut self, page: u32, segment: u32) -> Option<(u64, (PageStatus, u32))> {
-        self.present.look(page, 1 << segment, self.config.segments, &self.table, &self.layout).ok()?;
+        self.lookup.find(page, 1 << segment, self.config.segments, &self.table, &self.layout).ok()?;
         #[cfg(debug_assertions)]
         self.check_present(page, 1 << segment);
-        let there = self.present.found != 0;
-        let standing = self.present.standing.filter(|_| there)?;
-        Some((self.present.places[segment as usize % 16], standing))
+        let there = self.lookup.found != 0;
+        let ownership = self.lookup.ownership.filter(|_| there)?;
+        Some((self.lookup.places[segment as usize % 16], ownership))
     }
 
     /// The operation `id` has ended: the request that is answered with it, if it was the last read of one, and none failed.

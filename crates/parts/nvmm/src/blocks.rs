@@ -3,8 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::config::Config;
-use crate::full::Full;
 use crate::layout::Layout;
+use crate::prefilled::Prefilled;
 
 /// What a block is used for.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -99,12 +99,12 @@ impl Blocks {
     }
 
     /// Data blocks are full from the first on, as `full` says.
-    pub fn fill(&mut self, full: &Full) {
-        let longest = full.longest();
-        for number in 0..full.blocks() {
-            let (block, valid) = (full.first_block() + number, full.valid(number));
+    pub fn fill(&mut self, prefilled: &Prefilled) {
+        let longest = prefilled.longest();
+        for number in 0..prefilled.blocks() {
+            let (block, valid) = (prefilled.first_block() + number, prefilled.valid(number));
             assert!(self.free.remove(&(0, block)), "block {block} is not free");
-            self.clock += u32::from(number % full.blocks() == 0);
+            self.clock += u32::from(number % prefilled.blocks() == 0);
             let state = &mut self.list[block as usize];
             (state.used, state.longest, state.closed) = (Use::Closed, longest, self.clock);
             match valid {

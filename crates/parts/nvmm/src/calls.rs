@@ -55,7 +55,7 @@ impl Nvmm {
         if let Err(fault) = self.chain.fetch(address.page(), &self.table) {
             return Err(self.wait_for(tag, fault, out));
         }
-        match self.chain.standing() {
+        match self.chain.ownership() {
             Some((status, owner)) => Ok((status.permissions(), Application(owner))),
             None => Err(self.refuse(tag, Error::NotThere { address }, out)),
         }

@@ -103,12 +103,12 @@ impl Chain {
     }
 
     /// State, permissions and owner of the page now; none: it is not there.
-    pub fn standing(&self) -> Option<(Status, u32)> {
+    pub fn ownership(&self) -> Option<(Status, u32)> {
         let holder = self.nodes.iter().find(|node| node.entry.status.is_holder())?;
         (holder.entry.status.state() == State::Live).then_some((holder.entry.status, holder.entry.mapping as u32))
     }
 
-    /// Where `segment` lies now: its flash page. Reads go by [`Present`](crate::present::Present), which has to say the same.
+    /// Where `segment` lies now: its flash page. Reads go by [`Lookup`](crate::lookup::Lookup), which has to say the same.
     #[cfg(debug_assertions)]
     pub fn find(&self, segment: u32, segments: u32, layout: &Layout) -> Option<u64> {
         for Node { entry, .. } in &self.nodes {
@@ -228,7 +228,7 @@ mod tests {
     fn seen(nodes: &[Node], view: u32) -> Seen {
         let chain =
             Chain { nodes: nodes.iter().copied().filter(|n| n.entry.time <= view).collect(), ..Chain::default() };
-        let (status, _) = chain.standing()?;
+        let (status, _) = chain.ownership()?;
         let mut have = vec![None; 4];
         for node in &chain.nodes {
             if node.entry.status.is_holder() && node.entry.status.state() == State::Deleted {

@@ -168,7 +168,7 @@ impl Nvmm {
         let victim = self.collector.victim.expect("a block under collection");
         self.chain.fetch(page, &self.table)?;
         let segments = self.config.segments;
-        let views = retained(&self.epochs, self.plant);
+        let views = retained(&self.epochs, self.injected);
         let pruned = self.chain.prune(views, segments);
         let mut classes = [0u32; 64];
         let count = self.chain.nodes.len().min(64);
@@ -247,15 +247,15 @@ impl Nvmm {
             self.end_page();
             return;
         }
-        self.start_put(self.config.tags, page, segments);
+        self.start_page_write(self.config.tags, page, segments);
     }
 
     /// The copies are in flash: the table points to them, as far as what they are copies of is still needed.
     pub(crate) fn end_copy(&mut self) -> Result<(), Fault> {
         let number = self.config.tags as usize;
-        let page = self.puts[number].page;
+        let page = self.page_writes[number].page;
         self.chain.fetch(page, &self.table)?;
-        let parts = self.puts[number].parts.len() as u32;
+        let parts = self.page_writes[number].parts.len() as u32;
         if parts + self.promised_entries > self.table.available {
             // In so many pieces it takes entries that writes were promised: the block stays as it is.
             let victim = self.collector.victim.expect("a block under collection");
@@ -279,7 +279,7 @@ impl Nvmm {
             }
         }
         if let (Some(at), Some(Entry { time, status, .. })) = (at, above) {
-            for part in &self.puts[number].parts {
+            for part in &self.page_writes[number].parts {
                 let vector = Vector(part.vector.0 & Vector::of_segments(moved, self.config.segments).0);
                 if vector != Vector::NONE {
                     let entry = Entry { mapping: part.mapping, previous: 0, vector, time, status };
@@ -291,7 +291,7 @@ impl Nvmm {
             }
             let emptied = |node: &Node| node.entry.vector == Vector::NONE && !node.entry.status.is_holder();
             self.chain.nodes.retain(|node| !emptied(node));
-            if self.plant != crate::Plant::CopyNotRepointed {
+            if self.injected != crate::InjectedFault::CopyNotRepointed {
                 self.put_back();
             }
         }

@@ -13,7 +13,7 @@ use media::{Action, Class, EraseOp, OpId, ProgramOp, Status, Tag};
 use crate::operations::Kind;
 use crate::request::{Answer, Error};
 use crate::table::NOWHERE;
-use crate::{Actions, Nvmm, Plant, Token};
+use crate::{Actions, InjectedFault, Nvmm, Token};
 
 /// Why there is one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -125,14 +125,16 @@ impl Nvmm {
                         self.begin(Cause::Collection);
                     }
                 }
-                Phase::Drain if self.puts.iter().all(|put| !put.active || put.flying == 0) => {
+                Phase::Drain
+                    if self.page_writes.iter().all(|page_write| !page_write.active || page_write.flying == 0) =>
+                {
                     self.commit.phase = Phase::Prepare;
                 }
                 Phase::Prepare => match self.prepare() {
                     Ok(true) => {
                         self.commit.phase = Phase::DataBarrier;
                         self.barrier(out);
-                        if self.plant == Plant::BarrierSkipped {
+                        if self.injected == InjectedFault::BarrierSkipped {
                             self.start_writing(out);
                         }
                     }
@@ -185,7 +187,7 @@ impl Nvmm {
                 self.queue_directory();
                 Phase::Directory
             }
-            Phase::Directory if self.plant == Plant::RootBarrierSkipped => {
+            Phase::Directory if self.injected == InjectedFault::RootBarrierSkipped => {
                 self.queue_root();
                 self.commit.phase = Phase::Root;
                 return;
@@ -213,7 +215,7 @@ impl Nvmm {
                 self.end_commit(true, out);
             }
             // The planted bug does not wait for it.
-            _ => assert_eq!(self.plant, Plant::BarrierSkipped),
+            _ => assert_eq!(self.injected, InjectedFault::BarrierSkipped),
         }
     }
 

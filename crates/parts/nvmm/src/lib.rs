@@ -26,17 +26,17 @@ pub mod config;
 pub mod entry;
 mod epochs;
 mod format;
-mod full;
-mod joint;
+mod introspection;
 mod layout;
-mod look;
+mod lookup;
 mod mapping;
+mod multi_controller;
 mod open;
 mod operations;
+mod page_write;
 mod place;
+mod prefilled;
 mod prepare;
-mod present;
-mod put;
 pub mod request;
 mod stats;
 pub mod status;
@@ -53,7 +53,7 @@ pub use address::{Address, Controller};
 pub use config::{Config, ConfigError, Order, Policy};
 pub use entry::Entry;
 pub use epochs::Token;
-pub use joint::{Joint, JointAnswer, JointToken};
+pub use multi_controller::{MultiController, MultiControllerAnswer, MultiControllerToken};
 pub use open::{Medium, OpenError, OpenReport};
 pub use request::{Answer, Application, Error, Reply, Request};
 pub use stats::Stats;
@@ -66,18 +66,18 @@ use collect::Collector;
 use commit::{Cause, Commit};
 use epochs::Epochs;
 use layout::Layout;
+use lookup::Lookup;
 use mapping::{Anchors, Journal, Log};
 use operations::{Kind, Operations};
-use present::Present;
-use put::{Point, Put};
+use page_write::{PageWrite, WritePoint};
 use table::{Data, Fault, NOWHERE, Table};
 
-/// Bugs that tests plant.
+/// Bugs that tests inject.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Plant {
+pub enum InjectedFault {
     /// None.
     #[default]
-    Nothing,
+    None,
     /// The journal does not wait for the data.
     BarrierSkipped,
     /// The root does not wait for the directory and the chunks.
@@ -93,9 +93,9 @@ pub enum Plant {
 }
 
 /// Epochs that are kept, newest first.
-fn retained(epochs: &Epochs, plant: Plant) -> &[u32] {
-    match plant {
-        Plant::VersionDropped => &epochs.views()[..1],
+fn retained(epochs: &Epochs, injected: InjectedFault) -> &[u32] {
+    match injected {
+        InjectedFault::VersionDropped => &epochs.views()[..1],
         _ => epochs.views(),
     }
 }
@@ -135,16 +135,16 @@ pub struct Nvmm {
     /// Requests that wait, in the order in which they came.
     queue: VecDeque<Tag>,
     /// Those of writes by tag, and collection's.
-    puts: Vec<Put>,
-    active_puts: Vec<u32>,
+    page_writes: Vec<PageWrite>,
+    active_page_writes: Vec<u32>,
     /// Blocks being written; the last is collection's.
-    points: Vec<Point>,
+    write_points: Vec<WritePoint>,
     next_point: u32,
     /// Pages that are being written, and which segments of each: one entry per write.
     locks: Vec<(u32, u32)>,
     operations: Operations,
     chain: Chain,
-    present: Present,
+    lookup: Lookup,
     commit: Commit,
     collector: Collector,
     journal: Journal,
@@ -178,7 +178,7 @@ pub struct Nvmm {
     /// Something changed that others may have waited for.
     wake: bool,
     stats: Stats,
-    plant: Plant,
+    injected: InjectedFault,
 }
 
 impl Nvmm {
@@ -207,14 +207,14 @@ impl Nvmm {
             epochs: Epochs::new(),
             requests: vec![slot; config.tags as usize],
             queue: VecDeque::with_capacity(config.tags as usize),
-            puts: vec![Put::default(); config.tags as usize + 1],
-            active_puts: Vec::with_capacity(config.tags as usize + 1),
-            points: vec![Point::default(); config.open_blocks as usize + 1],
+            page_writes: vec![PageWrite::default(); config.tags as usize + 1],
+            active_page_writes: Vec::with_capacity(config.tags as usize + 1),
+            write_points: vec![WritePoint::default(); config.open_blocks as usize + 1],
             next_point: 0,
             locks: Vec::new(),
             operations: Operations::default(),
             chain: Chain::default(),
-            present: Present::default(),
+            lookup: Lookup::default(),
             commit: Commit::default(),
             collector: Collector::default(),
             journal: Journal::default(),
@@ -241,7 +241,7 @@ impl Nvmm {
             tried_again: false,
             wake: false,
             stats: Stats::default(),
-            plant: Plant::Nothing,
+            injected: InjectedFault::None,
             layout,
             config,
         })
@@ -267,11 +267,11 @@ impl Nvmm {
     /// What the program `id`, which is under way, writes.
     pub fn content(&self, id: OpId) -> Content<'_> {
         match self.operations.get(id) {
-            Kind::Program { put, part, bit } => {
+            Kind::Program { page_write, part, bit } => {
                 let _ = part;
                 let segment = u32::from(bit) % self.config.segments;
-                match put < self.config.tags {
-                    true => Content::Host { tag: Tag(put), segment },
+                match page_write < self.config.tags {
+                    true => Content::Host { tag: Tag(page_write), segment },
                     false => Content::Buffer(segment),
                 }
             }
@@ -291,8 +291,8 @@ impl Nvmm {
 
     /// Plants a bug.
     #[doc(hidden)]
-    pub fn plant(&mut self, plant: Plant) {
-        self.plant = plant;
+    pub fn inject(&mut self, fault: InjectedFault) {
+        self.injected = fault;
     }
 
     fn accept(&mut self, tag: Tag, application: Application, request: Request, out: &mut Actions) {
@@ -339,8 +339,8 @@ impl Nvmm {
             Kind::Free => unreachable!("it is under way"),
             Kind::Read { tag, flash, segment } => self.read_done(Tag(tag), flash, segment, status, out),
             Kind::Copy { flash, segment } => self.copy_read(flash, segment, status, out),
-            Kind::Program { put, part, bit } => self.program_done(put, part, bit, status, out),
-            Kind::Open { point, block } => self.opened(point, block, status, out),
+            Kind::Program { page_write, part, bit } => self.program_done(page_write, part, bit, status, out),
+            Kind::Open { write_point, block } => self.opened(write_point, block, status, out),
             Kind::Load { chunk } => {
                 let good = status == Status::Ok && content.len() == self.config.geometry.page_bytes as usize;
                 let data = if good { Data::Here(content.into()) } else { Data::Broken };
@@ -357,14 +357,18 @@ impl Nvmm {
     fn pump(&mut self, out: &mut Actions) {
         while self.wake {
             self.wake = false;
-            if self.plant == Plant::ErasedEarly {
+            if self.injected == InjectedFault::ErasedEarly {
                 self.blocks.release_emptied();
             }
             self.run_commit(out);
             self.run_puts(out);
             self.run_collection(out);
             self.run_queue(out);
-            if !self.wake && self.operations.active() == 0 && !self.active_puts.is_empty() && self.commit.is_idle() {
+            if !self.wake
+                && self.operations.active() == 0
+                && !self.active_page_writes.is_empty()
+                && self.commit.is_idle()
+            {
                 self.give_up(out);
             }
         }
@@ -380,10 +384,11 @@ impl Nvmm {
             return;
         }
         self.worn_out = true;
-        for number in std::mem::take(&mut self.active_puts) {
+        for number in std::mem::take(&mut self.active_page_writes) {
             self.forget_put(number);
             if number < self.config.tags {
-                let (page, segments) = (self.puts[number as usize].page, self.requests[number as usize].segments);
+                let (page, segments) =
+                    (self.page_writes[number as usize].page, self.requests[number as usize].segments);
                 self.end_promises(page, segments);
                 self.refuse(Tag(number), Error::WornOut, out);
             }
@@ -403,7 +408,7 @@ impl Nvmm {
                 _ => None,
             };
             if let Some(cause) = fence {
-                let writing = self.active_puts.iter().any(|put| *put < self.config.tags);
+                let writing = self.active_page_writes.iter().any(|page_write| *page_write < self.config.tags);
                 if at > 0 || writing || !self.commit.is_idle() || self.must_not_commit() {
                     return;
                 }

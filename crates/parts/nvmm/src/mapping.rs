@@ -10,7 +10,7 @@ use crate::commit::{Content, Page};
 use crate::config::ANCHORS;
 use crate::format::{HEADER, Header, PageKind, Small};
 use crate::table::{Data, Fault, NOWHERE};
-use crate::{Actions, Nvmm, Plant};
+use crate::{Actions, InjectedFault, Nvmm};
 
 /// The journal: blocks one after the other.
 #[derive(Clone, Debug, Default)]
@@ -88,7 +88,7 @@ impl Nvmm {
 
     fn small(&self) -> Small {
         let mut epochs = self.epochs.clone();
-        if self.plant == Plant::UnsyncedKept {
+        if self.injected == InjectedFault::UnsyncedKept {
             epochs.synced = epochs.now;
         }
         Small {

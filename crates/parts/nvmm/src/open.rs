@@ -7,8 +7,8 @@ use crate::codec::Reader;
 use crate::config::{ANCHORS, Config, ConfigError};
 use crate::entry::Entry;
 use crate::format::{Header, PageKind, Small};
-use crate::full::Full;
 use crate::layout::Layout;
+use crate::prefilled::Prefilled;
 use crate::table::{Data, Fault, NOWHERE, OWNER};
 
 /// Flash as it is found when a memory is made or opened.
@@ -96,8 +96,8 @@ impl Nvmm {
     /// As [`format`](Self::format); if there is no room for that much, or entries for versions are too few.
     pub fn format_full(config: Config, medium: &impl Medium) -> Result<Nvmm, OpenError> {
         let mut nvmm = Nvmm::format(config, medium)?;
-        let full = Full::new(&nvmm.config, &nvmm.layout);
-        let (pages, room) = (full.flash_pages(), nvmm.blocks.capacity());
+        let prefilled = Prefilled::new(&nvmm.config, &nvmm.layout);
+        let (pages, room) = (prefilled.flash_pages(), nvmm.blocks.capacity());
         if pages > room {
             let text = format!("{pages} flash pages of data, expected at most {room}, which the memory has room for");
             return Err(ConfigError(text).into());
@@ -108,8 +108,8 @@ impl Nvmm {
             let text = format!("{entries} entries for versions, expected at least {least} where all pages are written");
             return Err(ConfigError(text).into());
         }
-        nvmm.blocks.fill(&full);
-        nvmm.table.fill(full);
+        nvmm.blocks.fill(&prefilled);
+        nvmm.table.fill(prefilled);
         Ok(nvmm)
     }
 

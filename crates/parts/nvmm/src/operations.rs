@@ -11,10 +11,10 @@ pub(crate) enum Kind {
     Read { tag: u32, flash: u64, segment: u8 },
     /// Reads flash page `flash` into copy buffer `segment`.
     Copy { flash: u64, segment: u8 },
-    /// Programs segment `segment` of put `put`, at `bit` of its part `part`.
-    Program { put: u32, part: u8, bit: u8 },
-    /// Erases `block` for write point `point`.
-    Open { point: u32, block: u32 },
+    /// Programs segment `segment` of put `page_write`, at `bit` of its part `part`.
+    Program { page_write: u32, part: u8, bit: u8 },
+    /// Erases `block` for write point `write_point`.
+    Open { write_point: u32, block: u32 },
     /// Reads a chunk of the table.
     Load { chunk: u32 },
     /// Erases `block` for the table, the journal or the root.

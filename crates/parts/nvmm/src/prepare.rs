@@ -135,7 +135,7 @@ impl Nvmm {
             |entry| entry.time > epoch,
             |nvmm| {
                 nvmm.chain.roll_back(epoch);
-                nvmm.chain.prune(retained(&nvmm.epochs, nvmm.plant), nvmm.config.segments);
+                nvmm.chain.prune(retained(&nvmm.epochs, nvmm.injected), nvmm.config.segments);
                 nvmm.chain.store(&mut nvmm.table, &mut nvmm.blocks, &nvmm.layout);
                 nvmm.stats.rolled_back += 1;
             },
@@ -155,7 +155,7 @@ impl Nvmm {
         // Counted in one go, or again.
         self.commit.cursor = 0;
         let counted = self.for_pages(wanted, and, |nvmm| {
-            count += u32::from(nvmm.chain.standing().is_some_and(|(_, owner)| Application(owner) == application));
+            count += u32::from(nvmm.chain.ownership().is_some_and(|(_, owner)| Application(owner) == application));
         });
         self.commit.cursor = if counted.is_err() { 0 } else { cursor };
         counted?;
@@ -167,7 +167,7 @@ impl Nvmm {
         self.table.ensure_free(count)?;
         self.commit.cursor = 0;
         self.for_pages(wanted, and, |nvmm| {
-            if let Some((status, owner)) = nvmm.chain.standing()
+            if let Some((status, owner)) = nvmm.chain.ownership()
                 && Application(owner) == application
             {
                 nvmm.push_holder(State::Deleted, status.permissions(), application);
@@ -182,7 +182,7 @@ impl Nvmm {
             |chunk| chunk.used > 0,
             |_| true,
             |nvmm| {
-                if nvmm.chain.prune(retained(&nvmm.epochs, nvmm.plant), nvmm.config.segments) {
+                if nvmm.chain.prune(retained(&nvmm.epochs, nvmm.injected), nvmm.config.segments) {
                     nvmm.chain.store(&mut nvmm.table, &mut nvmm.blocks, &nvmm.layout);
                 }
             },

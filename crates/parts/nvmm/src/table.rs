@@ -8,8 +8,8 @@
 use crate::blocks::Blocks;
 use crate::config::Config;
 use crate::entry::{ENTRY_BYTES, Entry};
-use crate::full::{self, Full};
 use crate::layout::Layout;
+use crate::prefilled::{self, Prefilled};
 use crate::status::{State, Status};
 
 /// No home in flash.
@@ -69,7 +69,7 @@ pub(crate) struct Table {
     owners: u64,
     bytes: usize,
     /// What chunks hold that are nowhere, if it is not zeros.
-    full: Option<Full>,
+    prefilled: Option<Prefilled>,
     /// Where it is not: the pages whose versions may be other than it says, a bit each. No part of the controller: its
     /// entries say the same.
     touched: Vec<u64>,
@@ -92,29 +92,29 @@ impl Table {
             entries: (bytes / ENTRY_BYTES) as u32,
             owners: bytes as u64 / 4,
             bytes,
-            full: None,
+            prefilled: None,
             touched: Vec::new(),
         }
     }
 
     /// All pages are written, as `full` says; nothing was changed before.
-    pub fn fill(&mut self, full: Full) {
-        let taken = full.version_entries();
+    pub fn fill(&mut self, prefilled: Prefilled) {
+        let taken = prefilled.version_entries();
         self.fresh += taken;
         self.available -= taken;
         for chunk in 0..self.page_chunks() {
             let used = self.pages_of(chunk).len() as u32;
             let chunk = &mut self.chunks[chunk as usize];
-            (chunk.newest, chunk.used) = (full::TIME, used);
+            (chunk.newest, chunk.used) = (prefilled::TIME, used);
         }
-        self.full = Some(full);
+        self.prefilled = Some(prefilled);
         self.touched = vec![0; self.pages.div_ceil(64) as usize];
     }
 
     /// The rule by which `page` still lies as it was filled, if it does.
     #[inline]
-    pub fn untouched(&self, page: u32) -> Option<&Full> {
-        self.full.as_ref().filter(|_| self.touched[page as usize / 64] >> (page % 64) & 1 == 0)
+    pub fn prefilled(&self, page: u32) -> Option<&Prefilled> {
+        self.prefilled.as_ref().filter(|_| self.touched[page as usize / 64] >> (page % 64) & 1 == 0)
     }
 
     /// The versions of `page` change.
@@ -128,15 +128,15 @@ impl Table {
     /// What `chunk`, which is nowhere, holds.
     fn original(&self, chunk: u32) -> Box<[u8]> {
         let mut bytes = vec![0; self.bytes].into_boxed_slice();
-        let Some(full) = &self.full else { return bytes };
+        let Some(prefilled) = &self.prefilled else { return bytes };
         if chunk < self.table_chunks {
             for (index, to) in (chunk * self.entries..).zip(bytes.chunks_exact_mut(ENTRY_BYTES)) {
-                to.copy_from_slice(&full.entry(index).bits().to_le_bytes());
+                to.copy_from_slice(&prefilled.entry(index).bits().to_le_bytes());
             }
         } else {
             let first = u64::from(chunk - self.table_chunks) * self.owners;
             for (flash_page, to) in (first..).zip(bytes.chunks_exact_mut(4)) {
-                to.copy_from_slice(&full.owner(flash_page).map_or(0, |page| page + 1).to_le_bytes());
+                to.copy_from_slice(&prefilled.owner(flash_page).map_or(0, |page| page + 1).to_le_bytes());
             }
         }
         bytes
@@ -214,7 +214,7 @@ impl Table {
     pub fn entry(&self, index: u32) -> Result<Entry, Fault> {
         Ok(match self.read(u64::from(index))? {
             Some(bytes) => Entry::from_bits(u128::from_le_bytes(bytes[..16].try_into().expect("16 bytes"))),
-            None => self.full.as_ref().map_or_else(Entry::default, |full| full.entry(index)),
+            None => self.prefilled.as_ref().map_or_else(Entry::default, |prefilled| prefilled.entry(index)),
         })
     }
 
@@ -246,9 +246,9 @@ impl Table {
     /// Whose flash page `flash_page` was when it was last written.
     pub fn owner(&self, flash_page: u64) -> Result<Option<u32>, Fault> {
         let bytes = self.read(OWNER | flash_page)?;
-        Ok(match (bytes, &self.full) {
+        Ok(match (bytes, &self.prefilled) {
             (Some(bytes), _) => u32::from_le_bytes(bytes[..4].try_into().expect("4 bytes")).checked_sub(1),
-            (None, Some(full)) => full.owner(flash_page),
+            (None, Some(prefilled)) => prefilled.owner(flash_page),
             (None, None) => None,
         })
     }

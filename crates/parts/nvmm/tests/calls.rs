@@ -3,7 +3,7 @@
 mod support;
 
 use media::Geometry;
-use nvmm::{Address, Answer, Application, Controller, Permissions, Plant, Request};
+use nvmm::{Address, Answer, Application, Controller, InjectedFault, Permissions, Request};
 use support::flash::{Flash, Held};
 use support::small::{config, world};
 use support::world::World;
@@ -55,7 +55,7 @@ fn worn_pages_take_capacity_and_nothing_else() {
     config.tokens = 2;
     let mut flash = Flash::new(config.geometry, config.order, false);
     flash.endurance = Some((20, 80));
-    let mut world = World::new(config, flash, 3, Plant::Nothing);
+    let mut world = World::new(config, flash, 3, InjectedFault::None);
     let first = world.nvmm.stats().capacity;
     let (mut least, mut writes) = (first, 0);
     for round in 0..100_000u32 {

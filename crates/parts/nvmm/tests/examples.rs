@@ -4,7 +4,7 @@
 mod support;
 
 use media::PageAddr;
-use nvmm::{Answer, Application, Config, Order, Plant, Request};
+use nvmm::{Answer, Application, Config, InjectedFault, Order, Request};
 use support::flash::{Flash, Held};
 use support::small::config;
 use support::world::World;
@@ -28,7 +28,7 @@ fn places(world: &World, first: u64, count: u64) -> Vec<Option<PageAddr>> {
 /// are written, as does 67.
 fn from_page_53(order: Order) -> (World, u32) {
     let config = one_die(order);
-    let mut world = World::new(config.clone(), Flash::new(config.geometry, order, false), 1, Plant::Nothing);
+    let mut world = World::new(config.clone(), Flash::new(config.geometry, order, false), 1, InjectedFault::None);
     let write = |world: &mut World, page, segments| {
         assert_eq!(world.ask(ONE, Request::Write { address: world.address(page), segments }), Answer::Done);
     };

@@ -4,7 +4,7 @@
 mod support;
 
 use media::Geometry;
-use nvmm::{Config, Controller, Order, Plant, Policy};
+use nvmm::{Config, Controller, InjectedFault, Order, Policy};
 use sim::{Rng, Streams};
 use support::flash::Flash;
 use support::world::World;
@@ -52,14 +52,14 @@ fn draw(rng: &mut Rng) -> Config {
     config
 }
 
-fn history(seed: u64, plant: Plant) -> World {
+fn history(seed: u64, injected: InjectedFault) -> World {
     let mut rng = Streams::new(seed).stream("test.history");
     let config = draw(&mut rng);
     let mut flash = Flash::new(config.geometry, config.order, rng.chance(0.5));
     if rng.chance(0.3) {
         flash.endurance = Some(pick(&mut rng, &[(2, 30), (5, 60), (0, 1000)]));
     }
-    let mut world = World::new(config, flash, seed, plant);
+    let mut world = World::new(config, flash, seed, injected);
     if rng.chance(0.1) {
         world.read_faults = 0.005;
     }
@@ -93,7 +93,7 @@ fn history(seed: u64, plant: Plant) -> World {
 fn histories_reach_what_they_are_to_test() {
     let (mut done, mut refusals, mut failures, mut taken_back, mut alone) = ([0; 5], [0; 3], 0, 0, [0; 2]);
     for seed in 0..600 {
-        let world = history(seed, Plant::Nothing);
+        let world = history(seed, InjectedFault::None);
         done.iter_mut().zip(world.done).for_each(|(sum, n)| *sum += n);
         refusals.iter_mut().zip(world.refusals).for_each(|(sum, n)| *sum += n);
         alone.iter_mut().zip(world.alone).for_each(|(sum, n)| *sum += n);
@@ -124,7 +124,7 @@ fn histories_reach_what_they_are_to_test() {
 fn histories_are_those_of_full_copies() {
     let count: u64 = std::env::var("HISTORIES").ok().and_then(|n| n.parse().ok()).unwrap_or(6000);
     let first: u64 = std::env::var("HISTORY").ok().and_then(|n| n.parse().ok()).unwrap_or(0);
-    let fails = |seed: &u64| std::panic::catch_unwind(|| history(*seed, Plant::Nothing)).is_err();
+    let fails = |seed: &u64| std::panic::catch_unwind(|| history(*seed, InjectedFault::None)).is_err();
     let failed: Vec<u64> = (first..first + count).filter(fails).collect();
     assert!(failed.is_empty(), "histories {failed:?} failed (run one alone: HISTORY={} HISTORIES=1)", failed[0]);
 }
@@ -132,18 +132,18 @@ fn histories_are_those_of_full_copies() {
 /// The same histories, with a bug planted in the controller: they must find it, or they prove nothing.
 #[test]
 fn planted_bugs_are_caught() {
-    let plants = [
-        Plant::BarrierSkipped,
-        Plant::RootBarrierSkipped,
-        Plant::VersionDropped,
-        Plant::CopyNotRepointed,
-        Plant::ErasedEarly,
-        Plant::UnsyncedKept,
+    let faults = [
+        InjectedFault::BarrierSkipped,
+        InjectedFault::RootBarrierSkipped,
+        InjectedFault::VersionDropped,
+        InjectedFault::CopyNotRepointed,
+        InjectedFault::ErasedEarly,
+        InjectedFault::UnsyncedKept,
     ];
     // The hook is the process's: what fails elsewhere meanwhile is printed by its own test.
-    for plant in plants {
-        let caught = (0..1000).find(|seed| std::panic::catch_unwind(|| history(*seed, plant)).is_err());
-        eprintln!("{plant:?} is caught by history {caught:?}");
-        assert!(caught.is_some(), "{plant:?} went unnoticed in 1,000 histories");
+    for injected in faults {
+        let caught = (0..1000).find(|seed| std::panic::catch_unwind(|| history(*seed, injected)).is_err());
+        eprintln!("{injected:?} is caught by history {caught:?}");
+        assert!(caught.is_some(), "{injected:?} went unnoticed in 1,000 histories");
     }
 }

@@ -219,7 +219,7 @@ fn too_few_entries_for_versions_are_told() {
 fn a_worn_out_memory_is_read_and_not_written() {
     let mut flash = Flash::new(config().geometry, Order::Ascending, false);
     flash.endurance = Some((1, 3));
-    let mut world = World::new(config(), flash, 3, nvmm::Plant::Nothing);
+    let mut world = World::new(config(), flash, 3, nvmm::InjectedFault::None);
     let mut refused = None;
     for round in 0..10_000 {
         let write = Request::Write { address: world.address(round % 8), segments: 0xff };

@@ -2,7 +2,10 @@
 
 mod support;
 
-use nvmm::{Answer, Application, Controller, Error, Joint, JointAnswer, JointToken, Request, Token};
+use nvmm::{
+    Answer, Application, Controller, Error, MultiController, MultiControllerAnswer, MultiControllerToken, Request,
+    Token,
+};
 use support::small::{config, world};
 use support::world::World;
 
@@ -22,7 +25,7 @@ fn of(worlds: &mut [World], controller: Controller) -> &mut World {
 }
 
 /// Goes on until all is over.
-fn run(worlds: &mut [World], mut joint: Joint) -> JointAnswer {
+fn run(worlds: &mut [World], mut joint: MultiController) -> MultiControllerAnswer {
     loop {
         let (controller, request) = joint.next().expect("it is not over");
         let answer = of(worlds, controller).ask(ONE, request);
@@ -36,10 +39,10 @@ fn controllers(worlds: &[World]) -> Vec<Controller> {
     worlds.iter().rev().map(|world| world.config.controller).collect()
 }
 
-fn sync(worlds: &mut [World]) -> JointToken {
-    let joint = Joint::sync(&controllers(worlds));
+fn sync(worlds: &mut [World]) -> MultiControllerToken {
+    let joint = MultiController::sync(&controllers(worlds));
     match run(worlds, joint) {
-        JointAnswer::Token(token) => token,
+        MultiControllerAnswer::Token(token) => token,
         other => panic!("{other:?}"),
     }
 }
@@ -68,8 +71,8 @@ fn all_sync_and_all_go_back() {
     let tokens: Vec<(u32, u64)> = token.parts().iter().map(|(controller, token)| (controller.0, token.0)).collect();
     assert_eq!(tokens, [(7, 1), (8, 2), (9, 1)]);
     write(&mut worlds, 2);
-    let joint = Joint::rollback(&token, is_live(&worlds)).expect("all have it");
-    assert_eq!(run(&mut worlds, joint), JointAnswer::Done);
+    let joint = MultiController::rollback(&token, is_live(&worlds)).expect("all have it");
+    assert_eq!(run(&mut worlds, joint), MultiControllerAnswer::Done);
     worlds.iter_mut().for_each(World::check);
 }
 
@@ -79,8 +82,8 @@ fn one_that_refuses_leaves_nothing_with_the_others() {
     for _ in 0..3 {
         assert!(matches!(worlds[2].ask(ONE, Request::Sync), Answer::Token(_)));
     }
-    let joint = Joint::sync(&controllers(&worlds));
-    let refused = JointAnswer::Refused(Controller(9), Error::TooManyTokens { live: 3 });
+    let joint = MultiController::sync(&controllers(&worlds));
+    let refused = MultiControllerAnswer::Refused(Controller(9), Error::TooManyTokens { live: 3 });
     assert_eq!(run(&mut worlds, joint), refused);
     assert_eq!(worlds[0].nvmm.tokens().count() + worlds[1].nvmm.tokens().count(), 0);
     worlds.iter_mut().for_each(World::check);
@@ -93,17 +96,17 @@ fn what_is_not_whole_after_a_power_cut_is_known() {
     write(&mut worlds, 1);
     let before = sync(&mut worlds);
     write(&mut worlds, 2);
-    let joint = Joint::sync(&controllers(&worlds));
+    let joint = MultiController::sync(&controllers(&worlds));
     let (controller, request) = joint.next().expect("the first");
     assert!(matches!(of(&mut worlds, controller).ask(ONE, request), Answer::Token(_)));
     worlds.iter_mut().for_each(World::power_cut);
     worlds.iter_mut().for_each(World::check);
     assert!(before.is_live(is_live(&worlds)));
-    let joint = Joint::rollback(&before, is_live(&worlds)).expect("all have it");
-    assert_eq!(run(&mut worlds, joint), JointAnswer::Done);
+    let joint = MultiController::rollback(&before, is_live(&worlds)).expect("all have it");
+    assert_eq!(run(&mut worlds, joint), MultiControllerAnswer::Done);
     worlds.iter_mut().for_each(World::check);
     // What one has dropped is asked of none.
     let (controller, token) = before.parts()[1];
     assert_eq!(of(&mut worlds, controller).ask(ONE, Request::Drop { token }), Answer::Done);
-    assert_eq!(Joint::rollback(&before, is_live(&worlds)).err(), Some((controller, token)));
+    assert_eq!(MultiController::rollback(&before, is_live(&worlds)).err(), Some((controller, token)));
 }

@@ -100,7 +100,7 @@ impl<D: Device> Core<D> {
         let (page_bytes, segments) = (memory.shape().page_bytes(), u64::from(memory.shape().segments));
         let mut gone = Vec::new();
         for page in address / page_bytes..(address + bytes).div_ceil(page_bytes) {
-            if memory.standing(page as u32)?.is_none() {
+            if memory.ownership(page as u32)?.is_none() {
                 gone.push(page * segments..(page + 1) * segments);
             }
         }

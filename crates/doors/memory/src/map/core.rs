@@ -211,8 +211,8 @@ impl<D: Device> Core<D> {
         if memory.last_page.is_none_or(|(last, _)| last != page) && !memory.engine.try_bring(page, &mut memory.frames) {
             return None;
         }
-        match memory.standing(page) {
-            Ok(standing) => Some(standing),
+        match memory.ownership(page) {
+            Ok(ownership) => Some(ownership),
             Err(error) => self.end_by(&error),
         }
     }

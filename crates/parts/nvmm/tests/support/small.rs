@@ -1,7 +1,7 @@
 //! A small memory for tests of single calls.
 
 use media::Geometry;
-use nvmm::{Config, Controller, Order, Plant, Policy};
+use nvmm::{Config, Controller, InjectedFault, Order, Policy};
 
 use super::flash::Flash;
 use super::world::World;
@@ -36,5 +36,5 @@ pub fn config() -> Config {
 
 pub fn world(config: Config) -> World {
     let flash = Flash::new(config.geometry, config.order, false);
-    World::new(config, flash, 1, Plant::Nothing)
+    World::new(config, flash, 1, InjectedFault::None)
 }

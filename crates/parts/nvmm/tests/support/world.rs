@@ -2,8 +2,8 @@
 
 use media::{Action, EraseOp, OpId, PageAddr, ProgramOp, ReadOp, Status, Tag};
 use nvmm::{
-    Actions, Address, Answer, Application, Config, Content, Controller, Error, Input, Move, Nvmm, OpenReport,
-    Permissions, Plant, Reply, Request, Token,
+    Actions, Address, Answer, Application, Config, Content, Controller, Error, InjectedFault, Input, Move, Nvmm,
+    OpenReport, Permissions, Reply, Request, Token,
 };
 use sim::{Rng, Streams, Time};
 
@@ -39,7 +39,7 @@ pub struct World {
     pub(super) out: Actions,
     pub rng: Rng,
     pub(super) stamps: u64,
-    pub(super) plant: Plant,
+    pub(super) injected: InjectedFault,
     /// Chance that a read fails.
     pub read_faults: f64,
     pub erase_faults: f64,
@@ -57,10 +57,10 @@ pub struct World {
 }
 
 impl World {
-    pub fn new(config: Config, mut flash: Flash, seed: u64, plant: Plant) -> World {
+    pub fn new(config: Config, mut flash: Flash, seed: u64, injected: InjectedFault) -> World {
         flash.geometry = config.geometry;
         let mut nvmm = Nvmm::format(config.clone(), &flash).unwrap_or_else(|error| panic!("{error}"));
-        nvmm.plant(plant);
+        nvmm.inject(injected);
         let mut world = World {
             nvmm,
             flash,
@@ -71,7 +71,7 @@ impl World {
             out: Actions::default(),
             rng: Streams::new(seed).stream("test.world"),
             stamps: 0,
-            plant,
+            injected,
             read_faults: 0.0,
             erase_faults: 0.0,
             cuts: 0,
@@ -309,7 +309,7 @@ impl World {
         assert!(report.pages_read < 100_000);
         self.last_open = Some(report);
         self.nvmm = nvmm;
-        self.nvmm.plant(self.plant);
+        self.nvmm.inject(self.injected);
         let mut before = self.memory.clone();
         before.power_cut();
         let mut choices = vec![before.clone()];
@@ -368,7 +368,7 @@ impl World {
         let faults = std::mem::take(&mut self.read_faults);
         for number in 0..self.config.pages {
             self.bring(number);
-            let Some((permissions, owner)) = self.nvmm.standing(number).expect("in DRAM") else { continue };
+            let Some((permissions, owner)) = self.nvmm.ownership(number).expect("in DRAM") else { continue };
             let mut page = Page { owner, permissions, segments: Vec::new() };
             if let Some(reader) = Self::reader(&page) {
                 self.probe = Some(Vec::new());
@@ -406,7 +406,7 @@ impl World {
             }
             let expected = self.memory.now.get(&page).map(|page| (page.permissions, page.owner));
             self.bring(page);
-            let standing = self.nvmm.standing(page);
+            let standing = self.nvmm.ownership(page);
             assert!(
                 standing == Some(expected) || standing.is_none() && self.read_faults > 0.0,
                 "page {page}: {standing:?}"

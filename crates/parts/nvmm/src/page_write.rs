@@ -19,7 +19,7 @@ pub(crate) struct Part {
 
 /// Segments of one page on their way to flash.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Put {
+pub(crate) struct PageWrite {
     pub active: bool,
     pub page: u32,
     /// Segments that have no place yet.
@@ -28,57 +28,58 @@ pub(crate) struct Put {
     pub flying: u32,
     pub parts: Vec<Part>,
     /// The write point it goes to.
-    point: u32,
+    write_point: u32,
 }
 
 /// Where blocks are filled.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Point {
+pub(crate) struct WritePoint {
     open: OpenBlock,
     is_open: bool,
     erasing: bool,
     /// Puts that go to it.
-    puts: u32,
+    page_writes: u32,
 }
 
 impl Nvmm {
     /// Starts to write `segments` of `page`.
-    pub(crate) fn start_put(&mut self, number: u32, page: u32, segments: u32) {
+    pub(crate) fn start_page_write(&mut self, number: u32, page: u32, segments: u32) {
         let host = number < self.config.tags;
-        let point = if host { self.take_point() } else { self.config.open_blocks };
-        self.points[point as usize].puts += 1;
-        let put = &mut self.puts[number as usize];
-        assert!(!put.active, "put {number} is under way");
-        put.parts.clear();
-        (put.active, put.page, put.todo, put.flying, put.point) = (true, page, segments, 0, point);
-        self.active_puts.push(number);
+        let write_point = if host { self.take_write_point() } else { self.config.open_blocks };
+        self.write_points[write_point as usize].page_writes += 1;
+        let page_write = &mut self.page_writes[number as usize];
+        assert!(!page_write.active, "page write {number} is under way");
+        page_write.parts.clear();
+        (page_write.active, page_write.page, page_write.todo, page_write.flying, page_write.write_point) =
+            (true, page, segments, 0, write_point);
+        self.active_page_writes.push(number);
         self.wake = true;
     }
 
     /// The next write point in turn that has no more to write than its share: a die that is slow for a while, as it erases or
     /// reads, holds up only what it has.
-    fn take_point(&mut self) -> u32 {
-        let (points, mut point) = (self.config.open_blocks, self.next_point);
-        let share = self.active_puts.len() as u32 / points;
-        while self.points[point as usize].puts > share {
-            point = (point + 1) % points;
+    fn take_write_point(&mut self) -> u32 {
+        let (write_points, mut write_point) = (self.config.open_blocks, self.next_point);
+        let share = self.active_page_writes.len() as u32 / write_points;
+        while self.write_points[write_point as usize].page_writes > share {
+            write_point = (write_point + 1) % write_points;
         }
-        self.next_point = (point + 1) % points;
-        point
+        self.next_point = (write_point + 1) % write_points;
+        write_point
     }
 
     /// Goes on with all that write, in the order in which they began.
     pub(crate) fn run_puts(&mut self, out: &mut Actions) {
         let mut at = 0;
-        while at < self.active_puts.len() {
-            let number = self.active_puts[at];
-            if self.commit.is_idle() && self.puts[number as usize].todo != 0 {
+        while at < self.active_page_writes.len() {
+            let number = self.active_page_writes[at];
+            if self.commit.is_idle() && self.page_writes[number as usize].todo != 0 {
                 self.place_put(number, out);
             }
-            let put = &self.puts[number as usize];
-            let ended = put.todo == 0 && put.flying == 0 && !self.commit.holds_the_table();
+            let page_write = &self.page_writes[number as usize];
+            let ended = page_write.todo == 0 && page_write.flying == 0 && !self.commit.holds_the_table();
             if ended && self.end_put(number, out) {
-                self.active_puts.remove(at);
+                self.active_page_writes.remove(at);
                 self.wake = true;
             } else {
                 at += 1;
@@ -98,92 +99,92 @@ impl Nvmm {
 
     /// Its fragments are in the table, or will never be.
     pub(crate) fn forget_put(&mut self, number: u32) {
-        let put = &mut self.puts[number as usize];
-        put.active = false;
-        self.points[put.point as usize].puts -= 1;
-        for part in &put.parts {
+        let page_write = &mut self.page_writes[number as usize];
+        page_write.active = false;
+        self.write_points[page_write.write_point as usize].page_writes -= 1;
+        for part in &page_write.parts {
             self.blocks.get_mut(self.layout.block_of(part.mapping)).writers -= 1;
         }
     }
 
     fn place_put(&mut self, number: u32, out: &mut Actions) {
-        let Put { page, point, .. } = self.puts[number as usize];
-        while self.puts[number as usize].todo != 0 {
-            if !self.ready_point(point, out) {
+        let PageWrite { page, write_point, .. } = self.page_writes[number as usize];
+        while self.page_writes[number as usize].todo != 0 {
+            if !self.ready_point(write_point, out) {
                 return;
             }
-            let open = &mut self.points[point as usize].open;
-            let todo = self.puts[number as usize].todo;
+            let open = &mut self.write_points[write_point as usize].open;
+            let todo = self.page_writes[number as usize].todo;
             let placed = open.place(todo, self.config.segments, self.layout.pages, self.config.order);
             let Some((start, vector)) = placed else {
-                self.close_point(point);
+                self.close_point(write_point);
                 continue;
             };
             let block = open.block;
             let mapping = self.layout.flash_page(block, start);
-            let put = &mut self.puts[number as usize];
-            put.todo &= !vector.segments(self.config.segments);
-            let part = put.parts.len() as u8;
-            put.parts.push(Part { mapping, vector });
+            let page_write = &mut self.page_writes[number as usize];
+            page_write.todo &= !vector.segments(self.config.segments);
+            let part = page_write.parts.len() as u8;
+            page_write.parts.push(Part { mapping, vector });
             self.blocks.get_mut(block).writers += 1;
             for bit in vector.iter() {
                 self.program(number, part, bit as u8, out);
             }
-            debug_assert_eq!(self.puts[number as usize].page, page);
+            debug_assert_eq!(self.page_writes[number as usize].page, page);
         }
     }
 
     fn program(&mut self, number: u32, part: u8, bit: u8, out: &mut Actions) {
-        let put = &mut self.puts[number as usize];
-        put.flying += 1;
-        let flash = self.layout.reach(put.parts[part as usize].mapping, u32::from(bit));
+        let page_write = &mut self.page_writes[number as usize];
+        page_write.flying += 1;
+        let flash = self.layout.reach(page_write.parts[part as usize].mapping, u32::from(bit));
         self.sequence += 1;
         let class = if number < self.config.tags { Class::Host } else { Class::Collection };
-        let id = self.operations.start(Kind::Program { put: number, part, bit });
+        let id = self.operations.start(Kind::Program { page_write: number, part, bit });
         self.stats.programs[class as usize] += 1;
         let program = ProgramOp { id, page: self.layout.page(flash), sequence: self.sequence, class, slc: false };
         out.actions.push(Action::Program(program));
     }
 
     pub(crate) fn program_done(&mut self, number: u32, part: u8, bit: u8, status: Status, out: &mut Actions) {
-        let put = &mut self.puts[number as usize];
-        put.flying -= 1;
+        let page_write = &mut self.page_writes[number as usize];
+        page_write.flying -= 1;
         self.wake = true;
         if status == Status::Ok {
             self.tried_again = false;
             return;
         }
-        let (mapping, segment) = (put.parts[part as usize].mapping, u32::from(bit) % self.config.segments);
-        put.parts[part as usize].vector.0 &= !(1 << bit);
-        let vector = put.parts[part as usize].vector;
-        let point = put.point as usize;
+        let (mapping, segment) = (page_write.parts[part as usize].mapping, u32::from(bit) % self.config.segments);
+        page_write.parts[part as usize].vector.0 &= !(1 << bit);
+        let vector = page_write.parts[part as usize].vector;
+        let write_point = page_write.write_point as usize;
         let (block, flash) = (self.layout.block_of(mapping), self.layout.reach(mapping, u32::from(bit)));
         self.blocks.wear_out(block, (flash - self.layout.flash_page(block, 0)) as u32);
         // Another distance within the block, if it is still being written; else anywhere.
-        let point = &mut self.points[point];
-        if point.is_open && point.open.block == block && self.commit.is_idle() {
+        let write_point = &mut self.write_points[write_point];
+        if write_point.is_open && write_point.open.block == block && self.commit.is_idle() {
             let start = (mapping - self.layout.flash_page(block, 0)) as u32;
             let (segments, pages) = (self.config.segments, self.layout.pages);
-            let other = point.open.alternative(segment, start, vector, segments, pages, self.config.order);
+            let other = write_point.open.alternative(segment, start, vector, segments, pages, self.config.order);
             if let Some(bit) = other {
-                self.puts[number as usize].parts[part as usize].vector.0 |= 1 << bit;
+                self.page_writes[number as usize].parts[part as usize].vector.0 |= 1 << bit;
                 self.program(number, part, bit as u8, out);
                 return;
             }
         }
-        self.puts[number as usize].todo |= 1 << segment;
+        self.page_writes[number as usize].todo |= 1 << segment;
     }
 
-    /// True if `point` has a block with room; else one is being opened, or there is none.
+    /// True if `write_point` has a block with room; else one is being opened, or there is none.
     fn ready_point(&mut self, number: u32, out: &mut Actions) -> bool {
-        let point = &self.points[number as usize];
-        if point.erasing {
+        let write_point = &self.write_points[number as usize];
+        if write_point.erasing {
             return false;
         }
-        if point.is_open && point.open.left() > 0 {
+        if write_point.is_open && write_point.open.left() > 0 {
             return true;
         }
-        if point.is_open {
+        if write_point.is_open {
             self.close_point(number);
         }
         // The last free block is collection's.
@@ -205,8 +206,8 @@ impl Nvmm {
             }
             return false;
         }
-        self.points[number as usize].erasing = true;
-        let id = self.operations.start(Kind::Open { point: number, block });
+        self.write_points[number as usize].erasing = true;
+        let id = self.operations.start(Kind::Open { write_point: number, block });
         let class = if keep > 0 { Class::Host } else { Class::Collection };
         out.actions.push(Action::Erase(EraseOp { id, block: self.layout.block(block), class }));
         false
@@ -228,40 +229,40 @@ impl Nvmm {
             if self.table.ensure_owners(first..first + u64::from(pages)).is_err() {
                 return self.blocks.unopen(block);
             }
-            let point = &mut self.points[number as usize];
-            assert!(!point.is_open && !point.erasing, "write point {number} is in use");
-            point.open.start(block, pages, self.blocks.worn(block));
+            let write_point = &mut self.write_points[number as usize];
+            assert!(!write_point.is_open && !write_point.erasing, "write point {number} is in use");
+            write_point.open.start(block, pages, self.blocks.worn(block));
             let left = u64::from(number + 1) * u64::from(pages) / u64::from(self.config.open_blocks);
             for page in 0..pages - (left.max(1) as u32) {
-                if point.open.is_free(page) {
-                    point.open.take(page);
+                if write_point.open.is_free(page) {
+                    write_point.open.take(page);
                 }
             }
-            point.is_open = true;
+            write_point.is_open = true;
         }
     }
 
     fn close_point(&mut self, number: u32) {
-        let point = &mut self.points[number as usize];
-        point.is_open = false;
-        self.blocks.close(point.open.block);
+        let write_point = &mut self.write_points[number as usize];
+        write_point.is_open = false;
+        self.blocks.close(write_point.open.block);
     }
 
     pub(crate) fn opened(&mut self, number: u32, block: u32, status: Status, out: &mut Actions) {
         self.wake = true;
-        let point = &mut self.points[number as usize];
-        point.erasing = false;
+        let write_point = &mut self.write_points[number as usize];
+        write_point.erasing = false;
         self.blocks.get_mut(block).erases += 1;
         if status != Status::Ok {
             self.retire(block, out);
             return;
         }
-        point.open.start(block, self.layout.pages, self.blocks.worn(block));
-        if point.open.left() == 0 {
+        write_point.open.start(block, self.layout.pages, self.blocks.worn(block));
+        if write_point.open.left() == 0 {
             self.retire(block, out);
             return;
         }
-        point.is_open = true;
+        write_point.is_open = true;
     }
 
     /// A block that is never to be used again.

@@ -21,7 +21,7 @@ const HOLDER: Status = Status::holder(State::Live, Permissions::SHARED);
 
 /// Where everything lies.
 #[derive(Clone, Debug)]
-pub(crate) struct Full {
+pub(crate) struct Prefilled {
     pages: u32,
     /// Segments of a page: log2.
     shift: u32,
@@ -33,9 +33,9 @@ pub(crate) struct Full {
     first_block: u32,
 }
 
-impl Full {
-    pub fn new(config: &Config, layout: &Layout) -> Full {
-        Full {
+impl Prefilled {
+    pub fn new(config: &Config, layout: &Layout) -> Prefilled {
+        Prefilled {
             pages: config.pages,
             shift: config.segments.trailing_zeros(),
             width: u64::from(config.open_blocks),
@@ -72,8 +72,8 @@ impl Full {
 
     /// Flash pages that are written of the `number`th of these blocks.
     pub fn valid(&self, number: u32) -> u32 {
-        let (round, point) = (u64::from(number) / self.width, u64::from(number) % self.width);
-        let rows = self.flash_pages().saturating_sub(point).div_ceil(self.width);
+        let (round, write_point) = (u64::from(number) / self.width, u64::from(number) % self.width);
+        let rows = self.flash_pages().saturating_sub(write_point).div_ceil(self.width);
         rows.saturating_sub(round * self.block_pages).min(self.block_pages) as u32
     }
 
@@ -81,9 +81,9 @@ impl Full {
     #[inline]
     fn position(&self, page: u32, segment: u32) -> (u64, u64) {
         let number = u64::from(page) << self.shift | u64::from(segment);
-        let (row, point) = (number / self.width, number % self.width);
+        let (row, write_point) = (number / self.width, number % self.width);
         let (round, at) = (row / self.block_pages, row % self.block_pages);
-        (self.first + (round * self.width + point) * self.block_pages, at)
+        (self.first + (round * self.width + write_point) * self.block_pages, at)
     }
 
     /// Flash page of a segment, as the entries say.
@@ -95,7 +95,7 @@ impl Full {
 
     /// State and permissions of every page, and whose it is.
     #[inline]
-    pub fn standing(&self) -> (Status, u32) {
+    pub fn ownership(&self) -> (Status, u32) {
         (HOLDER, OWNER)
     }
 

@@ -41,9 +41,9 @@ impl Nvmm {
     }
 
     /// Permissions and owner of a page, if they are in DRAM; within, none if the page is not there.
-    pub fn standing(&mut self, page: u32) -> Option<Option<(Permissions, Application)>> {
+    pub fn ownership(&mut self, page: u32) -> Option<Option<(Permissions, Application)>> {
         self.chain.fetch(page, &self.table).ok()?;
-        Some(self.chain.standing().map(|(status, owner)| (status.permissions(), Application(owner))))
+        Some(self.chain.ownership().map(|(status, owner)| (status.permissions(), Application(owner))))
     }
 
     /// What the next sync will return.

@@ -3,7 +3,7 @@
 //! `sync` and `rollback` are one controller's. What has to be consistent belongs onto the same one, which is what
 //! [`Request::Alloc`]'s controller is for (NVMM, "Software Interface"). A state of several is the vector of their tokens, taken
 //! while whoever asks lets nobody write: each controller makes its own part durable, and after a power cut between them some have
-//! done so and others not. Then the vector is not whole, and [`JointToken::is_live`] of an older one says what to go back to.
+//! done so and others not. Then the vector is not whole, and [`MultiControllerToken::is_live`] of an older one says what to go back to.
 
 use crate::address::Controller;
 use crate::epochs::Token;
@@ -11,9 +11,9 @@ use crate::request::{Answer, Error, Request};
 
 /// A token of each of several controllers, ascending by their numbers.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct JointToken(Vec<(Controller, Token)>);
+pub struct MultiControllerToken(Vec<(Controller, Token)>);
 
-impl JointToken {
+impl MultiControllerToken {
     /// Its parts.
     pub fn parts(&self) -> &[(Controller, Token)] {
         &self.0
@@ -36,9 +36,9 @@ enum Aim {
 
 /// How a request of all controllers ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum JointAnswer {
+pub enum MultiControllerAnswer {
     /// All have synced.
-    Token(JointToken),
+    Token(MultiControllerToken),
     /// All have rolled back.
     Done,
     /// This one refused. Of a sync nothing is left; of a rollback, those before it (in ascending order) have gone back.
@@ -47,7 +47,7 @@ pub enum JointAnswer {
 
 /// A sync or a rollback of several controllers under way: a state machine that says whom to ask next.
 #[derive(Clone, Debug)]
-pub struct Joint {
+pub struct MultiController {
     aim: Aim,
     /// Whom to ask, and of a rollback for what.
     parts: Vec<(Controller, Token)>,
@@ -55,17 +55,17 @@ pub struct Joint {
     refusal: Option<(Controller, Error)>,
 }
 
-impl Joint {
+impl MultiController {
     /// Begins a sync of `controllers`. Nothing is to be written until it has ended.
     ///
     /// # Panics
     /// If none is named, one twice, or a local one.
-    pub fn sync(controllers: &[Controller]) -> Joint {
+    pub fn sync(controllers: &[Controller]) -> MultiController {
         let mut parts: Vec<(Controller, Token)> = controllers.iter().map(|number| (*number, Token(0))).collect();
         parts.sort_unstable();
         let distinct = parts.windows(2).all(|pair| pair[0] != pair[1]);
         assert!(!parts.is_empty() && distinct && parts.iter().all(|(c, _)| !c.is_local()), "{controllers:?}");
-        Joint { aim: Aim::Sync, parts, asked: 0, refusal: None }
+        MultiController { aim: Aim::Sync, parts, asked: 0, refusal: None }
     }
 
     /// Begins a rollback to `token`, of which `live` says whether a controller still has its part.
@@ -73,12 +73,12 @@ impl Joint {
     /// # Errors
     /// The first controller that has not: nothing is asked of any.
     pub fn rollback(
-        token: &JointToken,
+        token: &MultiControllerToken,
         live: impl Fn(Controller, Token) -> bool,
-    ) -> Result<Joint, (Controller, Token)> {
+    ) -> Result<MultiController, (Controller, Token)> {
         match token.0.iter().find(|(controller, token)| !live(*controller, *token)) {
             Some(missing) => Err(*missing),
-            None => Ok(Joint { aim: Aim::Rollback, parts: token.0.clone(), asked: 0, refusal: None }),
+            None => Ok(MultiController { aim: Aim::Rollback, parts: token.0.clone(), asked: 0, refusal: None }),
         }
     }
 
@@ -97,7 +97,7 @@ impl Joint {
     ///
     /// # Panics
     /// If the answer is none to what was asked, or nothing was asked.
-    pub fn answered(&mut self, answer: Answer) -> Option<JointAnswer> {
+    pub fn answered(&mut self, answer: Answer) -> Option<MultiControllerAnswer> {
         let (controller, _) = self.parts[self.asked];
         match (self.aim, answer) {
             (Aim::Sync, Answer::Token(token)) => self.parts[self.asked].1 = token,
@@ -107,7 +107,7 @@ impl Joint {
                 (self.aim, self.asked) = (Aim::Undo, 0);
                 return self.ended();
             }
-            (Aim::Rollback, Answer::Refused(error)) => return Some(JointAnswer::Refused(controller, error)),
+            (Aim::Rollback, Answer::Refused(error)) => return Some(MultiControllerAnswer::Refused(controller, error)),
             (Aim::Rollback, Answer::Done) | (Aim::Undo, Answer::Done | Answer::Refused(_)) => {}
             (aim, answer) => panic!("{answer:?} is no answer to {aim:?}"),
         }
@@ -115,16 +115,16 @@ impl Joint {
         self.ended()
     }
 
-    fn ended(&mut self) -> Option<JointAnswer> {
+    fn ended(&mut self) -> Option<MultiControllerAnswer> {
         if self.asked < self.parts.len() {
             return None;
         }
         Some(match (self.aim, self.refusal.take()) {
-            (Aim::Sync, _) => JointAnswer::Token(JointToken(std::mem::take(&mut self.parts))),
-            (Aim::Rollback, _) => JointAnswer::Done,
+            (Aim::Sync, _) => MultiControllerAnswer::Token(MultiControllerToken(std::mem::take(&mut self.parts))),
+            (Aim::Rollback, _) => MultiControllerAnswer::Done,
             (Aim::Undo, refusal) => {
                 let (controller, error) = refusal.expect("what is undone was refused");
-                JointAnswer::Refused(controller, error)
+                MultiControllerAnswer::Refused(controller, error)
             }
         })
     }
