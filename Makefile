@@ -13,7 +13,7 @@ export PIP_QUIET := 1
 export PIP_ROOT_USER_ACTION := ignore
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: demo test test-rust test-python test-system hunt loom probe-accuracy main-memory bench bench-mapped bench-memory programs traces docs notebooks wheel lint build
+.PHONY: demo check test test-rust test-python test-system hunt loom probe-accuracy main-memory bench bench-mapped bench-memory programs traces docs notebooks wheel lint build
 .PHONY: clean help
 
 help:
@@ -33,6 +33,11 @@ demo: build
 	$(BIN)/nandram reproduce
 	$(BIN)/nandram report -o results/papers.html
 	@echo "Open results/papers.html, results/sqlite-bank/report.html and results/mixed/report.html in a browser."
+
+# What to run while working: lint, unit tests, documents and prose.
+check: lint
+	cargo test --workspace --lib --quiet
+	$(BIN)/python -m pytest -q tests/test_documents.py tests/test_prose.py tests/test_units.py tests/test_schema.py
 
 test: test-rust test-python
 

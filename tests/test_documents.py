@@ -12,25 +12,25 @@ SUFFIXES = "rs|py|toml|c|h|sh|md"
 PLACEHOLDER = re.compile(r"[A-Z]{4,}")
 
 
-def tracked():
+def tracked() -> list[str]:
     listed = subprocess.run(["git", "ls-files"], cwd=ROOT, capture_output=True, text=True, check=True)
     return listed.stdout.splitlines()
 
 
 @pytest.fixture(scope="module")
-def files():
+def files() -> list[str]:
     return tracked()
 
 
 @pytest.fixture(scope="module")
-def words():
+def words() -> set[str]:
     """Every identifier in the sources."""
     sources = [ROOT / file for file in tracked() if file.endswith((".rs", ".py", ".c", ".h"))]
     return set(re.findall(r"\w+", " ".join(path.read_text() for path in sources)))
 
 
 @pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: path.name)
-def test_files_exist(document, files):
+def test_files_exist(document: Path, files: list[str]) -> None:
     named = set(re.findall(rf"`([\w./-]+\.(?:{SUFFIXES}))(?:::\w+)*`", document.read_text()))
     missing = [
         name
@@ -41,17 +41,17 @@ def test_files_exist(document, files):
 
 
 @pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: path.name)
-def test_functions_and_types_exist(document, words):
+def test_functions_and_types_exist(document: Path, words: set[str]) -> None:
     quoted = re.findall(r"`([A-Za-z_][\w:]*)(?:\(\))?`", document.read_text())
     named = {part for name in quoted if "::" in name or name[0].isupper() or "_" in name for part in name.split("::")}
     missing = sorted(part for part in named if part and part not in words and not part.isdigit())
     assert missing == []
 
 
-def test_tests_of_the_specification_exist(files):
+def test_tests_of_the_specification_exist(files: list[str]) -> None:
     missing = []
     for row in (ROOT / "SPECIFICATION.md").read_text().splitlines():
-        source = None
+        source: Path | None = None
         for file, test in re.findall(r"`([\w./-]*\.(?:rs|py))?(?:::(\w+))?`", row):
             if file:
                 source = next((ROOT / found for found in files if found.endswith(file)), None)
@@ -60,5 +60,5 @@ def test_tests_of_the_specification_exist(files):
     assert missing == []
 
 
-def test_the_architecture_fits_in_150_lines():
+def test_the_architecture_fits_in_150_lines() -> None:
     assert len((ROOT / "ARCHITECTURE.md").read_text().splitlines()) <= 150
