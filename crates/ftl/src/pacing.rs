@@ -52,7 +52,9 @@ pub fn programmed_before(config: &Config, units: u64) -> u64 {
     if spare == 0 {
         return u64::MAX;
     }
-    (units * closed).div_ceil(spare) + u64::from(layout.lanes) * u64::from(crate::quota(config, &layout))
+    let data = (units * closed).div_ceil(spare) + u64::from(layout.lanes) * u64::from(crate::quota(config, &layout));
+    // Parity is programmed with them.
+    (data * u64::from(layout.block_units)).div_ceil(u64::from(layout.data_units))
 }
 
 /// Units by which the host may take a lane below its target.

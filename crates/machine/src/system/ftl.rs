@@ -123,6 +123,8 @@ section! {
         table map_cache: MapCache;
         /// Blocks that hold one bit a cell and take writes first.
         table slc_cache: SlcCache;
+        /// Parity across dies.
+        table parity: Parity;
         /// Wear levelling.
         table wear_levelling: WearLevelling;
     }
@@ -191,6 +193,16 @@ section! {
         "ftl.slc_cache.fold" fold: u32 = COUNT.within(1.0, 1048576.0),
             assumed("2", "few, so that the cache is used before it is emptied"),
             "Free SLC groups of a lane at which its data is folded into the other blocks.";
+    }
+}
+
+section! {
+    /// Parity across dies.
+    Parity {
+        "ftl.parity.stripe" stripe: Option<u32> = COUNT.within(1.0, 65535.0).or("off"),
+            assumed("off", "not known of most drives; Micron's P320h has 7, its P400m and the Crucial M500 have 15"),
+            "Programs on as many dies that share one program of parity on another, which takes room from what              ftl.over_provisioning divides; off: none.",
+            when "ftl.group" is "drive";
     }
 }
 
