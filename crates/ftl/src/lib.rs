@@ -536,26 +536,6 @@ impl Ftl {
         self.operations.active() == 0
     }
 
-    /// Valid units of each closed block, lane by lane: the distribution that theory speaks of.
-    pub fn closed_blocks(&self) -> impl Iterator<Item = u32> + '_ {
-        (0..self.layout.all_blocks())
-            .filter(|b| self.blocks.usage(*b) == blocks::Use::Closed)
-            .map(|b| self.blocks.valid(b))
-    }
-
-    /// Units a block of a lane holds, and blocks in all.
-    pub fn block_shape(&self) -> (u32, u32) {
-        (self.layout.block_units, self.layout.all_blocks())
-    }
-
-    /// Least, mean and greatest number of erases of a block.
-    pub fn wear(&self) -> (u32, f64, u32) {
-        let erases = || (0..self.layout.all_blocks()).map(|b| self.blocks.erases(b));
-        let sum: u64 = erases().map(u64::from).sum();
-        let mean = sum as f64 / f64::from(self.layout.all_blocks());
-        (erases().min().unwrap_or(0), mean, erases().max().unwrap_or(0))
-    }
-
     /// Plants a bug, for the tests that must catch it.
     #[doc(hidden)]
     pub fn plant(&mut self, plant: Plant) {
