@@ -135,7 +135,7 @@ impl Layout {
     /// Of the first `programs` of a block, those that are not parity.
     #[inline]
     pub(crate) fn data_before(&self, programs: u32) -> u32 {
-        if self.stripe == 0 { programs } else { programs - programs / self.stripe }
+        programs - programs.checked_div(self.stripe).unwrap_or(0)
     }
 
     /// Of the last `programs` of a block, those that are not parity.

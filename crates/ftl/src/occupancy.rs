@@ -33,9 +33,7 @@ impl Ftl {
 
     /// Valid units of each closed block, lane by lane: the distribution that theory speaks of.
     pub fn closed_blocks(&self) -> impl Iterator<Item = u32> + '_ {
-        (0..self.layout.all_blocks())
-            .filter(|b| self.blocks.usage(*b) == Use::Closed)
-            .map(|b| self.blocks.valid(b))
+        (0..self.layout.all_blocks()).filter(|b| self.blocks.usage(*b) == Use::Closed).map(|b| self.blocks.valid(b))
     }
 
     /// Units a block of a lane holds, and blocks in all.

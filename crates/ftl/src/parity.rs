@@ -37,8 +37,8 @@ struct Open {
     place: u32,
     /// First slot of its parity.
     set: u32,
-    /// Programs in it.
-    members: u32,
+    /// A program is in it.
+    begun: bool,
 }
 
 /// The parity of a drive.
@@ -50,6 +50,8 @@ pub(crate) struct Parity {
     open: Vec<Open>,
     /// Failed programs, by block and number, that the parity of their stripe leaves out.
     left_out: BTreeSet<(u32, u32)>,
+    /// Sequence number of the first program of parity since the mount.
+    since: Option<u64>,
     /// The slot in which a unit is rebuilt.
     pub(crate) scratch: u32,
     /// Reads whose page is being rebuilt.
@@ -81,6 +83,7 @@ impl Parity {
             waiting: false,
             open: Vec::new(),
             left_out: BTreeSet::new(),
+            since: None,
             scratch,
             rebuilds: BTreeMap::new(),
         })
@@ -89,6 +92,11 @@ impl Parity {
     /// True if `program` of `block` failed and its stripe goes on without it.
     pub(crate) fn leaves_out(&self, block: u32, program: u32) -> bool {
         self.left_out.contains(&(block, program))
+    }
+
+    /// True if the program of parity with this number was issued since the mount.
+    pub(crate) fn is_since_mount(&self, sequence: u64) -> bool {
+        self.since.is_some_and(|since| since <= sequence)
     }
 
     /// True if the stripe of `block` that begins with program `first` is being written.
@@ -124,7 +132,7 @@ impl Ftl {
                     parity.waiting = true;
                     return None;
                 };
-                parity.open.push(Open { block, first: next, place, set, members: 0 });
+                parity.open.push(Open { block, first: next, place, set, begun: false });
             }
         }
         let Some(at) = parity.of(block) else { return Some(next) };
@@ -166,10 +174,9 @@ impl Ftl {
         if room.program.wrapping_sub(open.first) >= self.layout.stripe {
             return;
         }
-        let (set, begins) = (open.set, open.members == 0);
-        open.members += 1;
+        let (set, begun) = (open.set, std::mem::replace(&mut open.begun, true));
         if self.config.moves {
-            if begins {
+            if !begun {
                 let zero = |i| Move::ZeroBuffer { buffer: set + i, keep: 0 };
                 out.moves.extend((0..self.layout.program_units).map(zero));
             }
@@ -221,6 +228,7 @@ impl Ftl {
         let at = parity.of(room.block).expect("an open stripe");
         let Open { set, .. } = parity.open.swap_remove(at);
         let sequence = self.sequence.issue();
+        parity.since.get_or_insert(sequence);
         // Nothing waits for it to be durable.
         self.sequence.retire(sequence);
         let id = self.operations.start(Operation {

@@ -49,6 +49,8 @@ struct Found {
     /// Highest sequence number of the data on each plane, and that of the parity.
     data: [u64; 16],
     parity: [u64; 16],
+    /// Some place took no program since an earlier one failed there.
+    closed: bool,
 }
 
 impl Found {
@@ -149,11 +151,14 @@ impl Ftl {
             page.planes.0 &= planes.0;
             for plane in PlaneMask(page.planes.0).iter() {
                 if flash.block(page.die, plane, page.block).programmed <= page.page {
-                    // Either it takes no programs, or the power was cut before this one.
                     let position = program % self.layout.per_row;
-                    if self.blocks.closed_planes(failed.block, position) >> plane & 1 == 0 {
+                    let is = |planes: u16| planes >> plane & 1 != 0;
+                    if !is(self.blocks.closed_planes(failed.block, position)) {
+                        // The power was cut before it was programmed.
                         return Stripe::Unprotected;
                     }
+                    // Which planes had failed before a power cut is not known.
+                    found.closed |= !is(self.blocks.hole(failed.block, position));
                     page.planes.0 &= !PlaneMask::one(plane).0;
                 } else if flash.readable(page, plane) {
                     found.add(page, plane, flash);
@@ -167,7 +172,8 @@ impl Ftl {
                 found.others.push(page);
             }
         }
-        if found.is_protected(planes) { Stripe::Whole(found.others) } else { Stripe::Unprotected }
+        let known = !found.closed || planes.iter().all(|plane| parity.is_since_mount(found.parity[plane as usize]));
+        if known && found.is_protected(planes) { Stripe::Whole(found.others) } else { Stripe::Unprotected }
     }
 
     /// True if a program of some of these flash units is under way.

@@ -179,7 +179,7 @@ fn ten_thousand_histories_lose_nothing() {
 
 #[test]
 fn histories_with_parity_lose_nothing() {
-    let count: u64 = std::env::var("HISTORIES").ok().and_then(|n| n.parse().ok()).unwrap_or(4_000);
+    let count: u64 = std::env::var("HISTORIES").ok().and_then(|n| n.parse().ok()).unwrap_or(2_000);
     let first: u64 = std::env::var("HISTORY").ok().and_then(|n| n.parse().ok()).unwrap_or(0);
     let (mut gone_through, mut rebuilt) = (0, 0);
     for seed in first..first + count {

@@ -291,7 +291,7 @@ fn shape(s: &System) -> Result<(), SystemError> {
     let shape = ["flash.channels", "flash.chips", "flash.dies", "flash.planes", "flash.blocks", "flash.pages"];
     match s.geometry().fault() {
         Some(why) => s.conflict(&[&shape[..], &["flash.page", "ftl.unit"]].concat(), format!("flash: {why}")),
-        None => Ok(()),
+        None => super::parity::check_die(s),
     }
 }
 

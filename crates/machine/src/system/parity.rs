@@ -1,4 +1,4 @@
-//! Parity across dies: whether its stripes fit the flash, and what they leave to data.
+//! Parity across dies: whether its stripes fit the flash, and what they leave to data. And the die that it is for.
 
 use super::System;
 use super::device::ReadPlace;
@@ -6,13 +6,16 @@ use super::error::SystemError;
 
 const STRIPE: &str = "ftl.parity.stripe";
 
+/// Checks that the die that fails is one.
+pub(super) fn check_die(s: &System) -> Result<(), SystemError> {
+    let (failing, dies) = (s.flash.failures.die, s.geometry().all_dies());
+    let keys = ["flash.failures.die", "flash.channels", "flash.chips", "flash.dies"];
+    s.expect(failing.is_none_or(|die| die < dies), &keys, &format!("less than the {dies} dies"))
+}
+
 /// Checks that each stripe lies on different dies and that stripes fill a superblock.
 pub(super) fn check(s: &System) -> Result<(), SystemError> {
     let (flash, dies) = (&s.flash, s.geometry().all_dies());
-    if let Some(die) = flash.failures.die {
-        let keys = ["flash.failures.die", "flash.channels", "flash.chips", "flash.dies"];
-        s.expect(die < dies, &keys, &format!("less than the {dies} dies"))?;
-    }
     let Some(data) = s.ftl.parity.stripe else { return Ok(()) };
     let keys = [STRIPE, "flash.channels", "flash.chips", "flash.dies"];
     s.expect(data < dies, &keys, &format!("less than the {dies} dies, each with one program of a stripe"))?;
