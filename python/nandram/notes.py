@@ -66,6 +66,8 @@ def of(inside: dict[str, Any], *, reads: bool) -> list[str]:
             lines += _failures(inside["ftl"], whole_run)
         else:
             lines += _flash(inside["ftl"], whole_run)
+        if "parity" in inside:
+            lines.append(_parity(inside["parity"]))
         lines.append(f"energy of the flash: {inside['energy_j']['total']:.4g} J")
     payload = inside.get("payload")
     if payload is not None:
@@ -143,6 +145,16 @@ def _flash(ftl: dict[str, Any], whole_run: dict[str, Any]) -> list[str]:
     if ftl["map_reads"] and looked_up:
         lines.append(f"map: {100 * ftl['map_hits'] / looked_up:.1f} % hits, {count(ftl['map_reads'], 'extra read')}")
     return lines + _failures(ftl, whole_run)
+
+
+def _parity(parity: dict[str, Any]) -> str:
+    """Line on parity across dies: its cost, and what it saved."""
+    parts = [f"{100 * parity['share_of_programs']:.1f} % of programs"]
+    if parity["write_amplification_without"] is not None:
+        parts.append(f"write amplification {parity['write_amplification_without']:.3f} without it")
+    if parity["rebuilt"] or parity["rebuild_failures"]:
+        parts.append(f"{count(parity['rebuilt'], 'read')} rebuilt, {parity['rebuild_failures']} beyond rebuilding")
+    return f"parity: {', '.join(parts)}"
 
 
 def _failures(ftl: dict[str, Any], whole_run: dict[str, Any]) -> list[str]:

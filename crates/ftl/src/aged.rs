@@ -70,18 +70,22 @@ pub fn steady(
         let mut blocks = good_blocks(config, &layout, lane, &usable);
         let end = live * u64::from(lane + 1) / u64::from(layout.lanes);
         let cached = slc_blocks(config, &layout, lane, &usable);
-        let slc_units = config.slc.map_or(0, |slc| layout.pages / slc.bits * layout.per_row) * layout.program_units;
+        let slc_programs = config.slc.map_or(0, |slc| layout.pages / slc.bits * layout.per_row);
+        let slc_units = layout.data_before(slc_programs) * layout.program_units;
         let in_lane = end - u64::from(writer.base);
         let in_slc = (cached.len() as u64 * u64::from(slc_units)).min(in_lane / 2);
         if solved.as_ref().is_none_or(|(count, _)| *count != blocks.len()) {
             solved = Some((blocks.len(), shape(config, &layout, policy, &blocks, in_lane - in_slc)?));
         }
         let (_, steady) = solved.as_ref().expect("just solved");
-        aged.write_amplification += steady.write_amplification / f64::from(layout.lanes);
+        // Programs of data bring along those of their parity.
+        let parity = f64::from(layout.block_units) / f64::from(layout.data_units);
+        aged.write_amplification += parity * steady.write_amplification / f64::from(layout.lanes);
         aged.occupancy += steady.occupancy / f64::from(layout.lanes);
         let open: Vec<u32> =
             (0..open_blocks(config)).map(|_| rng.below(u64::from(layout.block_programs)) as u32).collect();
-        let in_open = u64::from(open.iter().sum::<u32>()) * u64::from(layout.program_units);
+        let in_open = open.iter().map(|programs| u64::from(layout.data_before(*programs))).sum::<u64>();
+        let in_open = in_open * u64::from(layout.program_units);
         let victim = Victim::beside(&open, steady, &layout);
         let closed = closed_blocks(config, &blocks, victim.room_blocks);
         let in_closed = (in_lane - in_slc).saturating_sub(in_open + u64::from(victim.valid));
@@ -102,7 +106,7 @@ pub fn steady(
         }
         let mut left = (in_lane - in_slc).saturating_sub(u64::from(victim.valid) + in_closed) as u32;
         for programs in open {
-            let valid = (programs * layout.program_units).min(left);
+            let valid = (layout.data_before(programs) * layout.program_units).min(left);
             left -= valid;
             writer.block(next(), Entry { programs, valid, ..Entry::default() }, &mut rng);
         }
@@ -110,11 +114,7 @@ pub fn steady(
         for block in cached {
             let valid = slc_units.min(left);
             left -= valid;
-            writer.block(
-                block,
-                Entry { programs: slc_units / layout.program_units, valid, ..Entry::default() },
-                &mut rng,
-            );
+            writer.block(block, Entry { programs: slc_programs, valid, ..Entry::default() }, &mut rng);
         }
         assert_eq!(u64::from(writer.base), end, "every live unit of a lane is dealt");
     }
@@ -141,7 +141,9 @@ impl Victim {
         let room_blocks = rest.div_euclid(programs) + i64::from(rest.rem_euclid(programs) > 0);
         let collected = (room_blocks * programs - rest) as u32;
         let left = 1.0 - f64::from(collected) / f64::from(layout.block_programs);
-        Victim { collected, valid: (steady.victim_valid * left).round() as u32, room_blocks: room_blocks as u32 }
+        let most = layout.data_units - layout.data_before(collected) * layout.program_units;
+        let valid = ((steady.victim_valid * left).round() as u32).min(most);
+        Victim { collected, valid, room_blocks: room_blocks as u32 }
     }
 }
 
@@ -211,11 +213,11 @@ fn shape(
             open_blocks: open + 1.0,
             open_fill: 0.5 * (open + victim) / (open + 1.0),
             live_units: live as f64,
-            units_per_block: layout.block_units,
+            units_per_block: layout.data_units,
         };
-        steady::solve(policy, pool.occupancy()?, layout.block_units)
+        steady::solve(policy, pool.occupancy()?, layout.data_units)
     };
-    let victim_of = |steady: &steady::Steady| steady.victim_valid / f64::from(layout.block_units);
+    let victim_of = |steady: &steady::Steady| steady.victim_valid / f64::from(layout.data_units);
     solve(0.5).and_then(|first| solve(victim_of(&first))).map_err(failed)
 }
 

@@ -179,6 +179,8 @@ pub struct Config {
     pub slc: Option<SlcCache>,
     /// A read cache in flash.
     pub read_copies: Option<ReadCopies>,
+    /// Programs over dies that share one program of parity, if there is any.
+    pub parity: Option<u32>,
     /// Host commands that may be outstanding: tags are below this.
     pub tags: u32,
     /// Payload is kept: say which data moves where.
@@ -206,6 +208,7 @@ impl Config {
         if self.user_units == 0 {
             return fail("the host sees no unit at all".to_owned());
         }
+        self.check_parity(&layout)?;
         let slots = crate::slots(self, &layout);
         let all = crate::all_units(self);
         let physical = u64::from(layout.all_blocks()) * u64::from(layout.block_units);
@@ -254,7 +257,7 @@ impl Config {
         let main_blocks = self.geometry.blocks.saturating_sub(slc_blocks);
         let spare = u64::from(self.collection.start + crate::lane::fronts(self));
         // Then some block always has a program's worth to gain, however what is superseded spreads over them.
-        let filled = layout.block_units - layout.program_units;
+        let filled = layout.data_units - layout.program_units;
         let room = u64::from(main_blocks).saturating_sub(spare) * u64::from(filled) * u64::from(layout.lanes);
         if all > room {
             return fail(format!(
@@ -262,6 +265,26 @@ impl Config {
                  blocks a plane, and a program of each block for collection to gain: less capacity or more flash is \
                  needed"
             ));
+        }
+        Ok(())
+    }
+
+    /// A stripe must lie on as many dies as it has programs, and fill a block evenly.
+    fn check_parity(&self, layout: &Layout) -> Result<(), ConfigError> {
+        let Some(data) = self.parity else { return Ok(()) };
+        let fail = |text: String| Err(ConfigError(text));
+        let dies = self.geometry.all_dies();
+        if self.group != Group::Drive || layout.per_row != dies {
+            return fail("parity needs blocks over all dies, and programs over all planes of a die".to_owned());
+        }
+        if data == 0 || data >= dies {
+            return fail(format!("{data} programs share a parity, expected from 1 to one less than the {dies} dies"));
+        }
+        let slc = self.slc.map_or(layout.block_programs, |slc| layout.pages / slc.bits * layout.per_row);
+        for programs in [layout.block_programs, slc] {
+            if !programs.is_multiple_of(data + 1) {
+                return fail(format!("stripes of {} programs do not divide the {programs} of a block", data + 1));
+            }
         }
         Ok(())
     }

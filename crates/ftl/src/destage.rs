@@ -137,6 +137,9 @@ impl Ftl {
         self.blocks.writing(room.block);
         let slc = self.is_slc(room.block);
         out.actions.push(Action::Program(ProgramOp { id, page: room.page, sequence, class, slc }));
+        if self.parity.is_some() {
+            self.join_stripe(id, room, class, out);
+        }
     }
 
     /// Flash unit that the `i`th unit of a program goes to: planes that cannot be used are left out.

@@ -71,6 +71,7 @@ impl Ftl {
     pub(crate) fn erase(&mut self, block: u32, out: &mut Actions) {
         assert_eq!(self.blocks.valid(block), 0, "block {block} is erased with valid units in it");
         self.blocks.set_usage(block, Use::Erasing);
+        self.forget_stripes(block);
         for (position, mask) in self.blocks.take_failing(block) {
             self.retire(block, position, mask, out);
         }

@@ -17,10 +17,10 @@ impl Ftl {
         self.stats.failures += 1;
         let block = self.layout.block_of(was.unit);
         let room = self.room_of(id);
-        self.blocks.add_failing(block, room.program % self.layout.per_row, was.mask as u16);
-        if self.blocks.usable_planes(&self.layout, block) == 0 || self.blocks.usage(block) == Use::Closed {
-            self.abandon(block);
+        if self.parity.is_some() {
+            self.leave_stripe(id, room, out);
         }
+        self.close_failed(block, room.program, was.mask as u16);
         for i in 0..was.count {
             let slot = self.operations.slots(id)[i as usize];
             if slot == NIL {
@@ -52,6 +52,14 @@ impl Ftl {
         self.collect(was.subject, out);
         self.admit(out);
         self.pump(out);
+    }
+
+    /// The planes `mask` of `block` that program number `program` failed on take no further one.
+    pub(crate) fn close_failed(&mut self, block: u32, program: u32, mask: u16) {
+        self.blocks.add_failing(block, program % self.layout.per_row, mask);
+        if self.blocks.usable_planes(&self.layout, block) == 0 || self.blocks.usage(block) == Use::Closed {
+            self.abandon(block);
+        }
     }
 
     /// Blocks that wait for an erase may rely on the number of an attempt that failed: they wait for all programs
@@ -163,6 +171,9 @@ impl Ftl {
         self.blocks.writing(room.block);
         let slc = self.is_slc(room.block);
         out.actions.push(Action::Program(ProgramOp { id, page: room.page, sequence, class, slc }));
+        if self.parity.is_some() {
+            self.join_stripe(id, room, class, out);
+        }
     }
 
     /// `unit` is trimmed: if its data waits in a failed program, it must not come back with a newer number.

@@ -7,7 +7,7 @@
 use std::any::Any;
 use std::sync::Arc;
 
-use media::{LaidBlock, LaidOut, NOBODY, PageAddr};
+use media::{LaidBlock, LaidOut, NOBODY, PARITY, PageAddr};
 use sim::Permutation;
 
 use crate::config::Config;
@@ -52,7 +52,7 @@ struct Dealt {
     permutation: Permutation,
 }
 
-/// A block of dealt units: where its valid units are.
+/// A block of dealt units: where its valid units are, counted without parity.
 struct DealtBlock {
     first: u32,
     base: u32,
@@ -64,8 +64,8 @@ impl Dealt {
     #[inline(always)]
     fn block(&self, block: u32, layout: &Layout) -> DealtBlock {
         let entry = &self.entries[block as usize];
-        let first = entry.skipped * layout.program_units;
-        let len = entry.programs * layout.program_units - first;
+        let first = layout.data_before(entry.skipped) * layout.program_units;
+        let len = layout.data_before(entry.programs) * layout.program_units - first;
         DealtBlock { first, base: entry.base, valid: entry.valid, shuffle: Shuffle::new(len, entry.key) }
     }
 }
@@ -137,7 +137,8 @@ impl Laid {
     pub(crate) fn striped(config: &Config) -> Laid {
         let layout = Layout::new(config);
         let first = config.slc.map_or(0, |slc| slc.blocks);
-        let programs = live_units(config).div_ceil(layout.program_units);
+        // Only whole stripes have their parity.
+        let programs = layout.data_program(live_units(config).div_ceil(layout.program_units));
         let per_turn = layout.lanes * layout.block_programs;
         let turns = programs.div_ceil(per_turn);
         let order: Vec<u32> = (0..turns)
@@ -215,12 +216,12 @@ impl Laid {
         match &self.order {
             Order::Dealt(dealt) => dealt.entries[block as usize].valid,
             Order::Striped(_) => {
-                let programs = self.programs(block);
+                let data = self.layout.data_before(self.programs(block));
                 let first = self.layout.unit_of(block, 0);
-                let whole = programs * self.layout.program_units;
+                let whole = data * self.layout.program_units;
                 // Only the last program of all is not full.
                 let padding = (0..self.layout.program_units)
-                    .filter(|i| programs > 0 && self.logical(first + whole - 1 - i) == NOBODY);
+                    .filter(|i| data > 0 && self.logical(first + self.layout.data_unit(whole - 1 - i)) == NOBODY);
                 whole - padding.count() as u32
             }
         }
@@ -248,7 +249,8 @@ impl Laid {
         Some(match &self.order {
             Order::Striped(striped) => {
                 let (program, within) = self.by.1.divide(live);
-                let (of_lane, lane) = striped.lanes.divide(program);
+                // Where there is parity, there is one lane.
+                let (of_lane, lane) = striped.lanes.divide(self.layout.data_program(program));
                 let (turn, number) = striped.block_programs.divide(of_lane);
                 let block = striped.order[(turn * self.layout.lanes + lane) as usize];
                 self.layout.unit_of(block, number) + within
@@ -264,7 +266,8 @@ impl Laid {
                     }
                     from += 1;
                 };
-                block * self.layout.block_units + dealt.block(block, &self.layout).place(at - entry.base)
+                let data = dealt.block(block, &self.layout).place(at - entry.base);
+                block * self.layout.block_units + self.layout.data_unit(data)
             }
         })
     }
@@ -278,12 +281,17 @@ impl Laid {
                 let Some(turn) = striped.turns[block as usize] else { return NOBODY };
                 let (number, within) = self.by.1.divide(within);
                 let lane = striped.lane_blocks.quotient(block);
-                let program = u64::from(turn * self.layout.block_programs + number) * u64::from(self.layout.lanes);
+                if self.layout.is_parity(number) {
+                    return PARITY;
+                }
+                let number = self.layout.data_before(turn * self.layout.block_programs + number);
+                let program = u64::from(number) * u64::from(self.layout.lanes);
                 let live = (program + u64::from(lane)) * u64::from(self.layout.program_units) + u64::from(within);
                 if live < u64::from(self.live) { self.logical_of(live as u32) } else { NOBODY }
             }
             Order::Dealt(dealt) => {
-                let index = dealt.block(block, &self.layout).dealt(within);
+                let Some(data) = self.layout.data_number(within) else { return PARITY };
+                let index = dealt.block(block, &self.layout).dealt(data);
                 index.map_or(NOBODY, |index| self.logical_of(dealt.permutation.at(u64::from(index)) as u32))
             }
         }
@@ -297,13 +305,13 @@ impl Laid {
                 let dealt_block = dealt.block(block, &self.layout);
                 for index in 0..dealt_block.valid {
                     let live = dealt.permutation.at(u64::from(dealt_block.base + index)) as u32;
-                    each(first + dealt_block.place(index), self.logical_of(live));
+                    each(first + self.layout.data_unit(dealt_block.place(index)), self.logical_of(live));
                 }
             }
             Order::Striped(_) => {
                 for physical in first..first + self.layout.block_units {
                     let unit = self.logical(physical);
-                    if unit != NOBODY {
+                    if unit < PARITY {
                         each(physical, unit);
                     }
                 }
@@ -315,10 +323,11 @@ impl Laid {
     #[inline]
     pub(crate) fn is_valid(&self, physical: u32) -> bool {
         match &self.order {
-            Order::Striped(_) => self.logical(physical) != NOBODY,
+            Order::Striped(_) => self.logical(physical) < PARITY,
             Order::Dealt(dealt) => {
                 let (block, within) = self.by.0.divide(physical);
-                dealt.block(block, &self.layout).dealt(within).is_some()
+                let data = self.layout.data_number(within);
+                data.is_some_and(|data| dealt.block(block, &self.layout).dealt(data).is_some())
             }
         }
     }
@@ -358,7 +367,11 @@ impl LaidOut for Laid {
         let dealt_block = dealt.block(block, &self.layout);
         for (from, units) in pages {
             for (at, unit) in (from..).zip(units) {
-                let live = dealt_block.dealt(at).map(|index| dealt.permutation.at(u64::from(index)) as u32);
+                let Some(data) = self.layout.data_number(at) else {
+                    *unit = PARITY;
+                    continue;
+                };
+                let live = dealt_block.dealt(data).map(|index| dealt.permutation.at(u64::from(index)) as u32);
                 *unit = live.map_or(NOBODY, |live| self.logical_of(live));
             }
         }

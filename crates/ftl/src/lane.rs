@@ -185,7 +185,7 @@ impl Ftl {
                 self.host_paced = false;
                 return Some(room);
             }
-            if self.host_waits(lane) {
+            if self.host_waits(lane) || self.waits_for_parity() {
                 self.host_paced = true;
                 continue;
             }
@@ -195,6 +195,7 @@ impl Ftl {
                 self.host_paced = false;
                 return Some(room);
             }
+            self.host_paced |= self.waits_for_parity();
         }
         None
     }
@@ -260,7 +261,8 @@ impl Ftl {
     pub(crate) fn copy_room(&mut self, lane: u32) -> Option<Room> {
         let l = &self.lanes[lane as usize];
         if l.free.is_empty() {
-            let left = l.fronts[Stream::Copy as usize].map_or(0, |front| front.end - front.next);
+            let open = l.fronts[Stream::Copy as usize];
+            let left = open.map_or(0, |front| self.layout.data_after(front.end - front.next));
             if left <= self.journal_programs() && left > 0 && !(l.desperate && self.is_erasable(lane)) {
                 return None;
             }
@@ -293,18 +295,18 @@ impl Ftl {
                 self.open(lane, stream)?;
                 continue;
             };
-            let (block, program) = (front.block, front.next);
+            let (block, mut program) = (front.block, front.next);
             front.next += 1;
             let full = front.next == front.end;
-            let mut page = self.layout.page_in(lane, block, program);
-            let mut units = self.layout.program_units;
-            if !self.blocks.is_whole() {
-                let hole = self.blocks.closed_planes(block, program % self.layout.per_row);
-                page.planes = PlaneMask(page.planes.0 & !hole);
-                units = page.planes.count() * self.layout.page_units;
+            if self.parity.is_some() {
+                let Some(in_stripe) = self.enter_stripe(lane, block, program) else {
+                    self.lanes[lane as usize].fronts[stream as usize].as_mut()?.next = program;
+                    return None;
+                };
+                program = in_stripe;
             }
-            let room = Room { lane, block, program, unit: self.layout.unit_of(block, program), units, page };
-            let used = units > 0 && !self.done_before(lane, block, program);
+            let room = self.room_at(lane, block, program);
+            let used = room.units > 0 && !self.done_before(lane, block, program);
             if full {
                 self.lanes[lane as usize].fronts[stream as usize] = None;
                 // Not closed before its last program is done.
@@ -317,6 +319,19 @@ impl Ftl {
                 return Some(room);
             }
         }
+    }
+
+    /// The place of program number `program` of `block`, on the planes that take it.
+    #[inline(always)]
+    pub(crate) fn room_at(&self, lane: u32, block: u32, program: u32) -> Room {
+        let mut page = self.layout.page_in(lane, block, program);
+        let mut units = self.layout.program_units;
+        if !self.blocks.is_whole() {
+            let hole = self.blocks.closed_planes(block, program % self.layout.per_row);
+            page.planes = PlaneMask(page.planes.0 & !hole);
+            units = page.planes.count() * self.layout.page_units;
+        }
+        Room { lane, block, program, unit: self.layout.unit_of(block, program), units, page }
     }
 
     /// True if this program was done before the mount.
@@ -386,6 +401,7 @@ impl Ftl {
 
     /// No further program goes into `block`.
     pub(crate) fn abandon(&mut self, block: u32) {
+        self.drop_stripe(block);
         let lane = self.layout.lane_of(block) as usize;
         for front in &mut self.lanes[lane].fronts {
             if front.is_some_and(|f| f.block == block) {

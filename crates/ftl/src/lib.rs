@@ -42,8 +42,10 @@ mod mount;
 mod mount_laid;
 mod occupancy;
 mod pacing;
+mod parity;
 mod read;
 mod read_copies;
+mod rebuild;
 mod sequence;
 mod stats;
 pub mod steady;
@@ -68,6 +70,7 @@ use lane::Lane;
 use layout::Layout;
 use location::{Location, Place, Table};
 use map_frames::MapCache;
+use parity::Parity;
 use read::Pieces;
 use read_copies::ReadCopies;
 use sequence::Sequence;
@@ -191,6 +194,7 @@ pub struct Ftl {
     map: Option<MapCache>,
     host_memory: HostMemory,
     read_copies: Option<ReadCopies>,
+    parity: Option<Box<Parity>>,
     /// Translation units that writes changed and that are not at hand.
     map_wanted: Vec<u32>,
     journal: Journal,
@@ -231,6 +235,7 @@ fn slots(config: &Config, layout: &Layout) -> u64 {
         + u64::from(config.buffers.read)
         + config.host_memory.map_or(0, |m| u64::from(m.read) + u64::from(m.write))
         + u64::from(SYSTEM_SLOTS)
+        + parity::slots(config, layout)
         + u64::from(layout.lanes) * u64::from(quota(config, layout))
 }
 
@@ -301,6 +306,7 @@ impl Ftl {
             map: MapCache::new(&config, streams),
             host_memory: HostMemory::default(),
             read_copies: ReadCopies::new(&config, &layout),
+            parity: None,
             map_wanted: Vec::new(),
             journal: Journal::new(&config),
             lost: BTreeSet::new(),
@@ -316,8 +322,11 @@ impl Ftl {
             layout,
             config,
         };
-        let keeps_none =
-            ftl.config.buffers.read == 0 && ftl.config.host_memory.is_none() && ftl.config.read_copies.is_none();
+        ftl.parity = Parity::new(&ftl.config, &ftl.layout, &mut ftl.slots).map(Box::new);
+        let keeps_none = ftl.config.buffers.read == 0
+            && ftl.config.host_memory.is_none()
+            && ftl.config.read_copies.is_none()
+            && ftl.parity.is_none();
         if ftl.map.is_none() && !ftl.config.moves && keeps_none {
             ftl.plainly_readable = u64::from(ftl.config.user_units);
         }
@@ -370,19 +379,24 @@ impl Ftl {
         if let Some((tag, bytes)) = self.whole_read_done(id, out) {
             return Some(Delivery { tag, bytes, end: Some(status) });
         }
+        if status != Status::Ok && self.parity.is_some() && self.start_rebuild(id, flash, out) {
+            return None;
+        }
         if self.operations[id].kind == Kind::CollectRead {
             self.collect_read_done(id, status, flash, out);
             return None;
         }
-        self.other_done(id, status, out)
+        self.other_done(id, status, flash, out)
     }
 
     #[inline(never)]
-    fn other_done(&mut self, id: OpId, status: Status, out: &mut Actions) -> Option<Delivery> {
+    fn other_done(&mut self, id: OpId, status: Status, flash: &impl Flash, out: &mut Actions) -> Option<Delivery> {
         match self.operations[id].kind {
             Kind::WholeRead | Kind::CollectRead => unreachable!("done before"),
             Kind::Program if status == Status::Ok => self.program_done(id, None, out),
             Kind::Program => self.program_failed(id, out),
+            Kind::Parity => self.parity_done(id, status, out),
+            Kind::Rebuild => return self.rebuild_read_done(id, status, flash, out),
             Kind::HostRead => return self.host_read_done(id, status, out),
             Kind::Erase => self.erase_done(id, status, out),
             Kind::CopiesProgram => self.copies_program_done(id, status),
@@ -520,26 +534,6 @@ impl Ftl {
     /// True if no flash operation is under way.
     pub fn is_idle(&self) -> bool {
         self.operations.active() == 0
-    }
-
-    /// Valid units of each closed block, lane by lane: the distribution that theory speaks of.
-    pub fn closed_blocks(&self) -> impl Iterator<Item = u32> + '_ {
-        (0..self.layout.all_blocks())
-            .filter(|b| self.blocks.usage(*b) == blocks::Use::Closed)
-            .map(|b| self.blocks.valid(b))
-    }
-
-    /// Units a block of a lane holds, and blocks in all.
-    pub fn block_shape(&self) -> (u32, u32) {
-        (self.layout.block_units, self.layout.all_blocks())
-    }
-
-    /// Least, mean and greatest number of erases of a block.
-    pub fn wear(&self) -> (u32, f64, u32) {
-        let erases = || (0..self.layout.all_blocks()).map(|b| self.blocks.erases(b));
-        let sum: u64 = erases().map(u64::from).sum();
-        let mean = sum as f64 / f64::from(self.layout.all_blocks());
-        (erases().min().unwrap_or(0), mean, erases().max().unwrap_or(0))
     }
 
     /// Plants a bug, for the tests that must catch it.

@@ -8,7 +8,7 @@
 
 use std::ops::Range;
 
-use media::{Flash, NOBODY, PageAddr, PlaneMask};
+use media::{Flash, PARITY, PageAddr, PlaneMask};
 use sim::Time;
 
 use crate::Ftl;
@@ -117,7 +117,7 @@ impl Ftl {
         let at = self.layout.page(block, position);
         let mut mapped = 0u32;
         for page in pages {
-            for unit in flash.logical(PageAddr { page, ..at }, plane).iter().filter(|unit| **unit != NOBODY) {
+            for unit in flash.logical(PageAddr { page, ..at }, plane).iter().filter(|unit| **unit < PARITY) {
                 assert!(self.table.holds(*unit), "{unit} is no unit of this drive");
                 mapped += u32::from(self.table.get(*unit) != Location::NOWHERE);
             }
@@ -143,7 +143,7 @@ impl Ftl {
         let first = page.planes.0.trailing_zeros();
         let base = self.layout.unit_of(block, program) + (plane - first) * self.layout.page_units;
         for (i, unit) in spare.iter().enumerate() {
-            if *unit == NOBODY {
+            if *unit >= PARITY {
                 continue;
             }
             assert!(self.table.holds(*unit), "{unit} is no unit of this drive");

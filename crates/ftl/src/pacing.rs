@@ -38,7 +38,7 @@ pub(crate) const START_MIN: u32 = 3;
 /// Free space in units below which a lane of `config` collects.
 pub(crate) fn target_units(config: &Config) -> u64 {
     let layout = Layout::new(config);
-    (u64::from(config.collection.start) + 1) * u64::from(layout.block_units) + slack(&layout) as u64
+    (u64::from(config.collection.start) + 1) * u64::from(layout.data_units) + slack(&layout) as u64
 }
 
 /// Units that are programmed, at most, before `units` more of the host are, while a drive of `config` is overwritten under
@@ -47,13 +47,14 @@ pub(crate) fn target_units(config: &Config) -> u64 {
 pub fn programmed_before(config: &Config, units: u64) -> u64 {
     let layout = Layout::new(config);
     let held = u64::from(config.slc.map_or(0, |slc| slc.blocks) + config.collection.start + 1);
-    let closed =
-        u64::from(layout.blocks).saturating_sub(held) * u64::from(layout.lanes) * u64::from(layout.block_units);
+    let closed = u64::from(layout.blocks).saturating_sub(held) * u64::from(layout.lanes) * u64::from(layout.data_units);
     let spare = closed.saturating_sub(crate::all_units(config));
     if spare == 0 {
         return u64::MAX;
     }
-    (units * closed).div_ceil(spare) + u64::from(layout.lanes) * u64::from(crate::quota(config, &layout))
+    let data = (units * closed).div_ceil(spare) + u64::from(layout.lanes) * u64::from(crate::quota(config, &layout));
+    // Parity is programmed with them.
+    (data * u64::from(layout.block_units)).div_ceil(u64::from(layout.data_units))
 }
 
 /// Units by which the host may take a lane below its target.
@@ -70,7 +71,7 @@ impl Ftl {
             return 0;
         }
         let ahead = if self.idle { self.config.collection.ahead } else { 0 };
-        i64::from(ahead) * i64::from(self.layout.block_units) + self.target - self.level(lane)
+        i64::from(ahead) * i64::from(self.layout.data_units) + self.target - self.level(lane)
     }
 
     /// Free blocks beyond which no lane is short.
@@ -84,7 +85,7 @@ impl Ftl {
     fn level(&self, lane: u32) -> i64 {
         let l = &self.lanes[lane as usize];
         let mut level = if self.blocks.is_whole() {
-            l.free.len() as i64 * i64::from(self.layout.block_units)
+            l.free.len() as i64 * i64::from(self.layout.data_units)
         } else {
             l.free.iter().take(self.enough() + 1).map(|block| self.capacity(*block, self.layout.block_programs)).sum()
         };
@@ -114,7 +115,7 @@ impl Ftl {
     #[inline]
     fn capacity_of(&self, block: u32, programs: u32) -> i64 {
         if self.blocks.is_whole() {
-            i64::from(programs * self.layout.program_units)
+            i64::from(self.layout.data_after(programs) * self.layout.program_units)
         } else {
             self.capacity(block, programs)
         }

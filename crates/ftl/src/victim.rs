@@ -112,10 +112,12 @@ impl Ftl {
         i64::from(needed.next_multiple_of(self.layout.program_units)) <= room
     }
 
-    /// Units that `programs` programs of `block` hold, those on planes that are lost left out.
+    /// Units that the last `programs` programs of `block` hold, those of parity and on planes that are lost left out.
     pub(crate) fn capacity(&self, block: u32, programs: u32) -> i64 {
         let planes = self.blocks.usable_planes(&self.layout, block);
-        i64::from(programs / self.layout.per_row) * i64::from(planes * self.layout.page_units)
+        let all = i64::from(programs / self.layout.per_row) * i64::from(planes * self.layout.page_units);
+        let parity = (programs - self.layout.data_after(programs)) * self.layout.program_units;
+        (all - i64::from(parity)).max(0)
     }
 
     pub(crate) fn choose(&mut self, lane: u32) -> Option<u32> {
@@ -126,7 +128,7 @@ impl Ftl {
             Policy::Greedy => return self.most_spare(lane),
             Policy::Fifo => collectable().map(|(i, _)| i).min_by_key(|i| self.blocks.closed_at(first + *i as u32))?,
             Policy::CostBenefit => {
-                let (now, whole) = (self.sequence.next(), u64::from(self.layout.block_units));
+                let (now, whole) = (self.sequence.next(), u64::from(self.layout.data_units));
                 let benefit = |i: usize| {
                     let (valid, age) = (u64::from(ranks[i]), now - self.blocks.closed_at(first + i as u32));
                     // (1 - u) x age / 2u, as whole numbers to the same scale; an empty block is the best there is.

@@ -39,7 +39,7 @@ impl Ftl {
         self.pump_on(out);
     }
 
-    fn reserve(&mut self, units: u32) -> bool {
+    pub(crate) fn reserve(&mut self, units: u32) -> bool {
         let limit = self.write_limit;
         if self.write_used + units > limit {
             return false;

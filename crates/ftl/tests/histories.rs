@@ -81,17 +81,38 @@ fn draw(rng: &mut Rng) -> (Config, Faults, Vec<(u16, u32, u32)>) {
         },
         slc,
         read_copies: slc.filter(|_| rng.chance(0.5)).map(|_| ReadCopies { blocks: 2, units: pick(rng, &[1, 5, 40]) }),
+        parity: None,
         tags: 8,
         moves: true,
         geometry,
     };
     let config = Config { host_memory: draw_host_memory(rng, &config), ..config };
     let faults = if faulty {
-        Faults { read: pick(rng, &[0.0, 0.002]), program: pick(rng, &[0.0, 0.001]), erase: pick(rng, &[0.0, 0.001]) }
+        Faults {
+            read: pick(rng, &[0.0, 0.002]),
+            program: pick(rng, &[0.0, 0.001]),
+            erase: pick(rng, &[0.0, 0.001]),
+            die: None,
+        }
     } else {
         Faults::default()
     };
-    (config, faults, bad)
+    let parity = rng.chance(0.5);
+    (if parity { with_parity(config, rng) } else { config }, faults, bad)
+}
+
+/// The drive with parity over its dies, if it is such that there can be some.
+fn with_parity(config: Config, rng: &mut Rng) -> Config {
+    let (g, dies) = (&config.geometry, config.geometry.all_dies());
+    if config.group != Group::Drive || dies < 2 || (g.planes > 1 && !config.multi_plane) {
+        return config;
+    }
+    let data = pick(rng, &[1, 2, 3][..dies as usize - 1]);
+    let slc = config.slc.map_or(data + 1, |slc| g.pages / slc.bits * dies);
+    if !(g.pages * dies).is_multiple_of(data + 1) || !slc.is_multiple_of(data + 1) {
+        return config;
+    }
+    Config { parity: Some(data), user_units: config.user_units * data / (data + 1), ..config }
 }
 
 /// Any of its uses that go with the rest, or none.
@@ -104,14 +125,29 @@ fn draw_host_memory(rng: &mut Rng, config: &Config) -> Option<HostMemory> {
     (map_frames + read + write > 0 && rng.chance(0.7)).then_some(HostMemory { map_frames, read, write, check: 2 })
 }
 
-fn history(seed: u64, plant: ftl::Plant) -> u32 {
+fn history(seed: u64, plant: ftl::Plant) {
+    let mut rng = Streams::new(seed).stream("test.history");
+    let drawn = draw(&mut rng);
+    go_through(seed, drawn, &mut rng, plant);
+}
+
+/// The same with parity, wherever the drive allows it, and how many pages were rebuilt; `None` elsewhere.
+fn history_with_parity(seed: u64) -> Option<u64> {
     let mut rng = Streams::new(seed).stream("test.history");
     let (config, faults, bad) = draw(&mut rng);
+    let config = Config { group: Group::Drive, multi_plane: true, ..config };
+    let config = if config.parity.is_none() { with_parity(config, &mut rng) } else { config };
+    let faults = Faults { read: faults.read.max(pick(&mut rng, &[0.0, 0.01])), ..faults };
+    config.parity.is_some().then(|| go_through(seed, (config, faults, bad), &mut rng, ftl::Plant::Nothing))
+}
+
+fn go_through(seed: u64, drawn: (Config, Faults, Vec<(u16, u32, u32)>), rng: &mut Rng, plant: ftl::Plant) -> u64 {
+    let (config, faults, bad) = drawn;
     let mut world = World::new(config, faults, &bad, seed);
     world.plant = plant;
     world.ftl.plant(plant);
     for _ in 0..1 + rng.below(3) {
-        let busy = pick(&mut rng, &[0.3, 0.5, 0.8]);
+        let busy = pick(rng, &[0.3, 0.5, 0.8]);
         for _ in 0..200 + rng.below(600) {
             world.step(busy);
         }
@@ -125,7 +161,7 @@ fn history(seed: u64, plant: ftl::Plant) -> u32 {
         }
     }
     world.drain();
-    world.cuts
+    world.ftl.stats().rebuilt
 }
 
 #[test]
@@ -139,6 +175,28 @@ fn ten_thousand_histories_lose_nothing() {
             std::panic::resume_unwind(cause);
         }
     }
+}
+
+#[test]
+fn histories_with_parity_lose_nothing() {
+    let count: u64 = std::env::var("HISTORIES").ok().and_then(|n| n.parse().ok()).unwrap_or(2_000);
+    let first: u64 = std::env::var("HISTORY").ok().and_then(|n| n.parse().ok()).unwrap_or(0);
+    let (mut gone_through, mut rebuilt) = (0, 0);
+    for seed in first..first + count {
+        let outcome = std::panic::catch_unwind(|| history_with_parity(seed));
+        match outcome {
+            Ok(pages) => {
+                gone_through += u64::from(pages.is_some());
+                rebuilt += pages.unwrap_or(0);
+            }
+            Err(cause) => {
+                eprintln!("history {seed} with parity failed (run it alone: HISTORY={seed} HISTORIES=1)");
+                std::panic::resume_unwind(cause);
+            }
+        }
+    }
+    assert!(count < 100 || gone_through > count / 4, "{gone_through} of {count} had parity");
+    assert!(count < 1000 || rebuilt > count / 100, "{rebuilt} pages were rebuilt");
 }
 
 /// The same histories, with a bug planted in the layer: they must find it, or they prove nothing.

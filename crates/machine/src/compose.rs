@@ -399,6 +399,7 @@ fn translation(system: &System, geometry: Geometry, payload: PayloadKind, lent: 
             bits: system.flash.cell.bits(),
             fold: f.slc_cache.fold,
         }),
+        parity: f.parity.stripe,
         tags: d.max_commands,
         moves: payload != PayloadKind::None,
     }
@@ -506,7 +507,12 @@ pub(crate) fn flash(system: &System, geometry: Geometry, payload: PayloadKind, b
             word_lines: f.variation.word_lines,
             bad_blocks: f.variation.bad_blocks,
         },
-        faults: nand::Faults { read: f.failures.read, program: 0.0, erase: 0.0 },
+        faults: nand::Faults {
+            read: f.failures.read,
+            program: 0.0,
+            erase: 0.0,
+            die: f.failures.die.map(|die| die as u16),
+        },
         power: nand::Power {
             read_uw: f.power.read,
             program_uw: f.power.program,

@@ -248,8 +248,7 @@ fn overwrite(parts: &Parts, store: Store, streams: &Streams, prepared: &mut Prep
             write(&mut fast, rng.below(units) * unit, unit)?;
         }
         let stats = fast.ftl().stats();
-        let all = stats.programmed_host + stats.programmed_copy + stats.programmed_system + stats.programmed_padding;
-        let now = (all, stats.programmed_host);
+        let now = (stats.programmed(), stats.programmed_host);
         let amplification = (now.0 - before.0) as f64 / (now.1 - before.1).max(1) as f64;
         before = now;
         prepared.passes = f64::from(pass) / f64::from(WINDOW);

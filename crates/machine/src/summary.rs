@@ -19,6 +19,10 @@ use crate::system::System;
 const PERCENTILES: [f64; 17] =
     [1.0, 5.0, 10.0, 20.0, 30.0, 40.0, 50.0, 60.0, 70.0, 80.0, 90.0, 95.0, 99.0, 99.5, 99.9, 99.95, 99.99];
 
+fn ratio(a: u64, b: u64) -> f64 {
+    if b > 0 { a as f64 / b as f64 } else { 0.0 }
+}
+
 fn kib(bytes: u64) -> u64 {
     bytes / 1024
 }
@@ -259,6 +263,17 @@ fn inside(system: &System, outcome: &Outcome) -> Value {
             "store_bytes": stats.host_memory_store_bytes,
         });
     }
+    if system.ftl.parity.stripe.is_some() {
+        all["parity"] = json!({
+            "programs": stats.parity_programs,
+            "share_of_programs": ratio(stats.parity_programs, stats.programs),
+            "write_amplification_without": stats.write_amplification_without_parity(),
+            "rebuilt": stats.rebuilt,
+            "rebuild_failures": stats.rebuild_failures,
+            "rebuild_reads": stats.rebuild_reads,
+            "relocated": stats.relocated,
+        });
+    }
     if system.copy_blocks > 0 {
         all["ftl"]["read_copies"] = json!(stats.read_copies);
         all["ftl"]["read_copy_hits"] = json!(stats.read_copy_hits);
@@ -276,7 +291,6 @@ fn inside(system: &System, outcome: &Outcome) -> Value {
 /// the memory buses.
 fn shared_buffer(report: &Report, outcome: &Outcome, end: Time) -> Value {
     let rate = |bytes: u64, time: Time| if time > Time::ZERO { bytes as f64 / time.secs_f64() } else { 0.0 };
-    let ratio = |a: u64, b: u64| if b > 0 { a as f64 / b as f64 } else { 0.0 };
     let (host, banks) = (&report.host, &report.banks);
     let overhead = host.response.saturating_sub(host.interface);
     let ecc = outcome.machine.nand().ecc_stats(end);

@@ -76,7 +76,7 @@ fn random(rng: &mut Rng, units: u64) -> Request {
     }
 }
 
-const DRIVES: [&[(&str, &str)]; 8] = [
+const DRIVES: [&[(&str, &str)]; 10] = [
     &[("ftl.group", "plane")],
     &[("ftl.group", "die"), ("ftl.gc.policy", "fifo")],
     &[("ftl.group", "drive"), ("flash.blocks", "120"), ("flash.pages", "12")],
@@ -85,6 +85,16 @@ const DRIVES: [&[(&str, &str)]; 8] = [
     &[("ftl.group", "die"), ("flash.cell", "tlc"), ("ftl.slc_cache.size", "2MB")],
     &[("ftl.group", "plane"), ("ftl.unit", "16KiB"), ("ftl.gc.policy", "d-choices")],
     &[("ftl.group", "die"), ("ftl.map_cache.size", "64KiB")],
+    &[("ftl.group", "drive"), ("flash.blocks", "120"), ("flash.pages", "12"), ("ftl.parity.stripe", "3")],
+    &[
+        ("ftl.group", "drive"),
+        ("flash.blocks", "120"),
+        ("flash.pages", "12"),
+        ("ftl.parity.stripe", "1"),
+        ("flash.cell", "tlc"),
+        ("ftl.slc_cache.size", "2MB"),
+        ("ftl.map_cache.size", "64KiB"),
+    ],
 ];
 
 /// Rounds of random requests and mounts without a warning, over flash without time.

@@ -261,6 +261,8 @@ pub struct Faults {
     pub program: f64,
     /// An erase fails.
     pub erase: f64,
+    /// A die of which every operation fails.
+    pub die: Option<u16>,
 }
 
 /// Variation between locations of the flash, as fractions of the nominal values: 0.1 means from 10 % below to 10 % above,

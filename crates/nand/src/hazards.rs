@@ -35,8 +35,9 @@ impl Hazards {
         let Config { wear, faults, .. } = *config;
         let seed = streams.stream("nand.endurance").bits();
         Hazards {
-            reads: config.errors.is_some() || faults.read > 0.0,
+            reads: config.errors.is_some() || faults.read > 0.0 || faults.die.is_some(),
             writes: wear.endurance.is_some()
+                || faults.die.is_some()
                 || wear.program_failure.max(wear.erase_failure).max(faults.program).max(faults.erase) > 0.0,
             faults,
             wear,
@@ -77,7 +78,7 @@ impl Hazards {
         if let Some(errors) = &self.errors {
             outcome = errors.outcome(rate, op.bytes, self.error_draws.unit());
         }
-        if self.fault_draws.chance(self.faults.read) || torn {
+        if self.fault_draws.chance(self.faults.read) || torn || self.faults.die == Some(op.address().die) {
             outcome = Outcome { retries: self.retries_max, lost: true };
         }
         (op.retries, op.lost) = (outcome.retries, outcome.lost);
@@ -103,7 +104,7 @@ impl Hazards {
         };
         // Each stream draws whatever the other says.
         let (fault, failure) = (self.fault_draws.chance(fault), self.failure_draws.chance(failure));
-        worn || fault || failure
+        worn || fault || failure || self.faults.die == Some(op.address().die)
     }
 }
 

@@ -14,6 +14,8 @@ pub struct Faults {
     pub read: f64,
     pub program: f64,
     pub erase: f64,
+    /// Nothing that this die does ends well.
+    pub die: Option<u16>,
 }
 
 #[derive(Clone, Debug)]
@@ -44,13 +46,12 @@ pub struct World {
     queues: Vec<Vec<Pending>>,
     out: Actions,
     rng: Rng,
-    faults: Faults,
+    pub faults: Faults,
     clock: u64,
     values: u64,
     /// Sectors whose data a failed read may have cost.
     forgiven: Vec<bool>,
     pub plant: Plant,
-    pub cuts: u32,
     pub lost_reads: u64,
     /// A read that this world makes for itself, and how it ended.
     probe: Option<Option<Status>>,
@@ -96,7 +97,6 @@ impl World {
             values: 0,
             forgiven: vec![false; sectors],
             plant: Plant::Nothing,
-            cuts: 0,
             lost_reads: 0,
             probe: None,
             releasing: false,
@@ -287,6 +287,14 @@ impl World {
                 let data = vec![0; self.ram[buffer as usize].len()];
                 self.merge(buffer, keep, &data);
             }
+            Move::XorBuffer { from, to } => {
+                let data = self.ram[from as usize].clone();
+                self.xor(to, &data);
+            }
+            Move::XorFlash { page, unit, buffer } => {
+                let data = self.unit_data(page, unit);
+                self.xor(buffer, &data);
+            }
         }
     }
 
@@ -303,6 +311,11 @@ impl World {
                 *have = *new;
             }
         }
+    }
+
+    /// Padding has no data, and changes nothing.
+    fn xor(&mut self, buffer: u32, data: &[u64]) {
+        self.ram[buffer as usize].iter_mut().zip(data).for_each(|(have, new)| *have ^= *new);
     }
 
     fn answer_host(&mut self, tag: Tag, to: u32, data: &[u64]) {
@@ -335,7 +348,8 @@ impl World {
                 }
             }
             (Op::Read, Status::Uncorrectable) => {
-                assert!(self.faults.read > 0.0, "a read failed, and no read was made to fail");
+                let fails = self.faults.read > 0.0 || self.faults.die.is_some();
+                assert!(fails, "a read failed, and no read was made to fail");
                 self.lost_reads += 1;
             }
             (Op::Write, Status::Ok) => {
@@ -350,7 +364,8 @@ impl World {
             }
             (Op::Flush, Status::Ok) => self.oracle.flushed(asked),
             (Op::Write | Op::Flush, Status::NoSpace) => {
-                assert!(self.faults.program + self.faults.erase > 0.0, "no space, though nothing failed");
+                let fails = self.faults.program + self.faults.erase > 0.0 || self.faults.die.is_some();
+                assert!(fails, "no space, though nothing failed");
             }
             (op, status) => panic!("{op:?} ended with {status:?}"),
         }
@@ -385,12 +400,12 @@ impl World {
             }
             Pending::Answer(id) => self.done(id, Status::Ok),
             Pending::Read(op) => {
-                let fails = self.rng.chance(self.faults.read);
+                let fails = self.rng.chance(self.faults.read) || self.faults.die == Some(op.page.die);
                 let status = if fails { Status::Uncorrectable } else { Status::Ok };
                 self.done(op.id, status);
             }
             Pending::Program(op) => {
-                let fails = self.rng.chance(self.faults.program);
+                let fails = self.rng.chance(self.faults.program) || self.faults.die == Some(op.page.die);
                 let units = self.units_of(op.id);
                 // A page whose program failed cannot be read.
                 self.flash.program(op.page, op.sequence, op.slc, &units, false);
@@ -405,7 +420,7 @@ impl World {
                 self.done(op.id, status);
             }
             Pending::Erase(op) => {
-                let fails = self.rng.chance(self.faults.erase);
+                let fails = self.rng.chance(self.faults.erase) || self.faults.die == Some(op.block.die);
                 if fails {
                     self.flash.tear_erase(op.block);
                 } else {
@@ -449,7 +464,6 @@ impl World {
 
     /// Power fails now, and comes back: programs and erases under way are torn, or just done, or not begun.
     pub fn power_cut(&mut self) {
-        self.cuts += 1;
         self.clock += 1;
         self.out = Actions::default();
         for q in 0..self.queues.len() - 1 {
@@ -516,7 +530,8 @@ impl World {
                         self.forgiven[sector] = false;
                     }
                     (Status::Uncorrectable, _) => {
-                        assert!(self.faults.read > 0.0, "sector {sector} cannot be read");
+                        assert!(self.faults.read > 0.0 || self.faults.die.is_some(), "sector {sector} cannot be read");
+                        self.lost_reads += 1;
                         self.forgiven[sector] = true;
                     }
                     (status, value) => panic!("sector {sector}: {status:?}, {value:?}"),
@@ -529,7 +544,8 @@ impl World {
 
     fn read_now(&mut self, at: u64, sectors: u64) -> (Vec<Option<u64>>, Status) {
         // Reads are not made to fail here: what cannot be read now is lost.
-        let faults = std::mem::take(&mut self.faults);
+        let faults = self.faults;
+        self.faults = Faults { die: faults.die, ..Faults::default() };
         let request = Request::new(Op::Read, at * SECTOR, sectors * SECTOR);
         let asked = self.clock;
         let data = vec![0; sectors as usize];

@@ -41,6 +41,7 @@ pub(super) fn check(system: &mut System) -> Result<(), SystemError> {
     geometry(system)?;
     device(system)?;
     hmb::check(system)?;
+    super::parity::check(system)?;
     capacity(system)?;
     memory(system)
 }
@@ -290,7 +291,7 @@ fn shape(s: &System) -> Result<(), SystemError> {
     let shape = ["flash.channels", "flash.chips", "flash.dies", "flash.planes", "flash.blocks", "flash.pages"];
     match s.geometry().fault() {
         Some(why) => s.conflict(&[&shape[..], &["flash.page", "ftl.unit"]].concat(), format!("flash: {why}")),
-        None => Ok(()),
+        None => super::parity::check_die(s),
     }
 }
 
@@ -337,7 +338,9 @@ fn capacity(s: &mut System) -> Result<(), SystemError> {
     let (given, key) = match (s.ftl.capacity, s.ftl.over_provisioning) {
         (Some(bytes), None) => (bytes, "ftl.capacity"),
         // The fraction is exact to 2^-53; what is left of a unit is nobody's.
-        (None, Some(spare)) => ((raw as f64 / (1.0 + spare)) as u64 / s.ftl.unit * s.ftl.unit, "ftl.over_provisioning"),
+        (None, Some(spare)) => {
+            ((s.without_parity(raw) as f64 / (1.0 + spare)) as u64 / s.ftl.unit * s.ftl.unit, "ftl.over_provisioning")
+        }
         _ => unreachable!("exactly one of the two is given"),
     };
     s.user_bytes = given;
@@ -348,7 +351,7 @@ fn capacity(s: &mut System) -> Result<(), SystemError> {
     }
     let planes = u64::from(s.geometry().all_dies()) * u64::from(s.flash.planes);
     let slc_block = u64::from(s.flash.pages) * s.flash.page / u64::from(s.flash.cell.bits());
-    let slc_blocks = s.ftl.slc_cache.size.div_ceil(planes * slc_block);
+    let slc_blocks = s.ftl.slc_cache.size.div_ceil(s.without_parity(planes * slc_block));
     let copy_blocks = copy_blocks(s, planes, slc_block);
     // Good blocks of a plane, less what collection holds back, must hold what the host sees.
     let blocks = (f64::from(s.flash.blocks) * (1.0 - s.flash.bad_blocks)) as u64;
@@ -356,7 +359,7 @@ fn capacity(s: &mut System) -> Result<(), SystemError> {
     let block = u64::from(s.flash.pages) * s.flash.page;
     // A map that is not all at hand is kept in flash.
     let map = if s.ftl.map_cache.size.is_some() { given / s.ftl.unit * MAP_ENTRY } else { 0 };
-    let data = (given + map).div_ceil(planes * block);
+    let data = (given + map).div_ceil(s.without_parity(planes * block));
     let needed = data + u64::from(s.ftl.gc.start) + frontiers + slc_blocks + copy_blocks;
     if needed > blocks {
         let slc = if slc_blocks > 0 { format!(", {slc_blocks} of the SLC cache") } else { String::new() };

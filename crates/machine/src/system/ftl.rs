@@ -106,7 +106,7 @@ section! {
             "Bytes that the host sees. Exactly one of this and ftl.over_provisioning; the other is auto.";
         "ftl.over_provisioning" over_provisioning: Option<f64> = FRACTION.within(0.001, 10.0).or("auto"),
             assumed("0.07", "what the difference between GB and GiB leaves, rounded"),
-            "(Raw bytes - user bytes) / user bytes.";
+            "(Raw bytes - parity - user bytes) / user bytes.";
         "ftl.group" group: Group = Kind::words(Group::WORDS),
             assumed("drive", "superblocks keep the metadata of large drives small"),
             "Unit of allocation, collection and erase: a block, the blocks of a die, or of all dies.";
@@ -123,6 +123,8 @@ section! {
         table map_cache: MapCache;
         /// Blocks that hold one bit a cell and take writes first.
         table slc_cache: SlcCache;
+        /// Parity across dies.
+        table parity: Parity;
         /// Wear levelling.
         table wear_levelling: WearLevelling;
     }
@@ -191,6 +193,16 @@ section! {
         "ftl.slc_cache.fold" fold: u32 = COUNT.within(1.0, 1048576.0),
             assumed("2", "few, so that the cache is used before it is emptied"),
             "Free SLC groups of a lane at which its data is folded into the other blocks.";
+    }
+}
+
+section! {
+    /// Parity across dies.
+    Parity {
+        "ftl.parity.stripe" stripe: Option<u32> = COUNT.within(1.0, 65535.0).or("off"),
+            assumed("off", "not known of most drives; Micron's P320h has 7, its P400m and the Crucial M500 have 15"),
+            "Data programs of a stripe, each on another die, which one program of their parity follows; off: no parity.",
+            when "ftl.group" is "drive";
     }
 }
 

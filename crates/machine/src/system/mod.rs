@@ -22,6 +22,7 @@ pub mod link;
 pub mod memory;
 mod nearest;
 pub mod onenand;
+mod parity;
 mod presets;
 mod print;
 mod resolve;
@@ -200,9 +201,10 @@ impl System {
         let inside = |key: &Key| tables.iter().any(|table| key.table().starts_with(table));
         let mut hash = Sha256::new();
         for setting in self.settings.iter().filter(|s| s.applies && !std::ptr::eq(s.key, &keys()[table::TITLE])) {
-            // A drive without programs above it is the drive that it was before programs could be simulated.
-            let no_programs = setting.key.name == "memory.type" && setting.value == Value::Word("none");
-            if inside(setting.key) && !no_programs {
+            // A system without what could not be simulated before is the system that it was then.
+            let absent = [("memory.type", "none"), ("ftl.parity.stripe", "off"), ("flash.failures.die", "none")];
+            let is_absent = |(key, word)| setting.key.name == key && setting.value == Value::Word(word);
+            if inside(setting.key) && !absent.into_iter().any(is_absent) {
                 hash.update(format!("{} = {}\n", setting.key.name, setting.value));
             }
         }
