@@ -485,6 +485,7 @@ pub(crate) fn flash(system: &System, geometry: Geometry, payload: PayloadKind, b
             factory_bad: f.bad_blocks,
             program_failure: f.failures.program,
             erase_failure: f.failures.erase,
+            modes: false,
         },
         errors,
         ecc: nand::Ecc {
