@@ -58,7 +58,7 @@ def of(inside: dict[str, Any], *, reads: bool) -> list[str]:
         whole_run = inside.get("whole_run", inside)["ftl"]
         # Results of earlier versions count no bytes.
         written = whole_run.get("host_bytes", math.inf) / inside["capacity_bytes"]
-        if prepared["kind"] == "steady" and written < _TELLING and whole_run["programmed_copy"]:
+        if prepared["kind"] in ("steady", "rested") and written < _TELLING and whole_run["programmed_copy"]:
             lines.append(
                 f"write amplification: not shown for {100 * written:.2g} % of a drive-write; most of the "
                 f"{count(whole_run['programmed_copy'], 'copied unit')} is work that the preparation left"

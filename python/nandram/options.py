@@ -8,10 +8,10 @@ from typing import Literal, NotRequired, TypedDict, cast
 from nandram.errors import UserError
 
 Payload = Literal["none", "stamp"]
-Precondition = Literal["none", "fill", "random", "steady"]
+Precondition = Literal["none", "fill", "random", "steady", "rested"]
 
 PAYLOADS: tuple[Payload, ...] = ("none", "stamp")
-PRECONDITIONS: tuple[Precondition, ...] = ("none", "fill", "random", "steady")
+PRECONDITIONS: tuple[Precondition, ...] = ("none", "fill", "random", "steady", "rested")
 
 
 class RunOptions(TypedDict):
@@ -25,7 +25,7 @@ class RunOptions(TypedDict):
     """Addresses of a trace beyond the drive: wrapped into it, or else an error."""
     precondition: NotRequired[Precondition]
     """``fill``: written once in order; ``random``: and overwritten at random until write amplification settles;
-    ``steady``: laid out as that would leave it, from theory."""
+    ``steady``: laid out as that would leave it, from theory; ``rested``: the same after a pause."""
     cache: NotRequired[str]
     """The folder in which prepared drives are kept; if it is left out, none are."""
     warm_up: NotRequired[str]

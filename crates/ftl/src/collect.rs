@@ -130,6 +130,7 @@ impl Ftl {
                 let id = self.operations.start_bare(Kind::CollectRead, lane);
                 let operation = &mut self.operations[id];
                 (operation.unit, operation.logical, operation.mask) = (unit, cursor, bits);
+                self.refresh.read(job.block, page);
                 let bytes = count << self.unit_shift;
                 out.actions.push(Action::Read(ReadOp { id, page, bytes, class: Class::Collection }));
             }
@@ -270,7 +271,7 @@ impl Ftl {
         loop {
             let l = &self.lanes[lane as usize];
             let pending = l.pending.len() as u32;
-            if pending < whole && (pending == 0 || l.job.is_some() || l.fold.is_some() || l.reading > 0) {
+            if pending < whole && (pending == 0 || l.job.is_some() || l.is_folding() || l.reading > 0) {
                 return;
             }
             if l.superseded && self.drop_superseded(lane, out) {

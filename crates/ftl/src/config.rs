@@ -139,8 +139,23 @@ pub struct SlcCache {
     pub blocks: u32,
     /// Bits a cell of the other blocks: an SLC block has this fraction of their pages.
     pub bits: u32,
-    /// Folding into the other blocks starts when a lane has at most this many free SLC blocks.
+    /// Folding into the other blocks starts when a lane has less free SLC space than this many blocks.
     pub fold: u32,
+    /// Full SLC blocks of a lane that idle time leaves as they are.
+    pub keep: u32,
+    /// Other blocks that a lane may use as SLC blocks while the drive is not full.
+    pub dynamic: u32,
+}
+
+/// When data is rewritten in the background because it is old, or its block was read often.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Refresh {
+    /// Reads of a physical block since its erase.
+    pub reads: Option<u32>,
+    /// Seconds since the first program of a block.
+    pub age_s: Option<u32>,
+    /// The drive's age in seconds at the start.
+    pub drive_age_s: u32,
 }
 
 /// Copies of what was read, in blocks that hold one bit a cell.
@@ -177,6 +192,8 @@ pub struct Config {
     pub buffers: Buffers,
     /// SLC cache.
     pub slc: Option<SlcCache>,
+    /// Background refresh.
+    pub refresh: Refresh,
     /// A read cache in flash.
     pub read_copies: Option<ReadCopies>,
     /// Programs over dies that share one program of parity, if there is any.

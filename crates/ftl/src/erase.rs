@@ -119,6 +119,8 @@ impl Ftl {
         let lane = self.layout.lane_of(block);
         self.blocks.set_erases(block, self.blocks.erases(block) + 1);
         self.blocks.set_trimmed(block, 0);
+        self.refresh_erased(block);
+        self.give_back(block);
         let slc = self.is_slc(block);
         let l = &mut self.lanes[lane as usize];
         l.victims.retain(|victim| victim.block != block);

@@ -58,8 +58,10 @@ pub(crate) struct Lane {
     pub(crate) slc_closed: VecDeque<u32>,
     pub(crate) fronts: [Option<Front>; 3],
     pub(crate) job: Option<Job>,
-    /// An SLC block being folded; it goes on while the lane is not short.
+    /// A block being emptied in the background: an SLC block, or one whose data is refreshed.
     pub(crate) fold: Option<Job>,
+    /// It waits for a pause, or for collection.
+    pub(crate) fold_waits: bool,
     /// Blocks collected whose erase has not ended, the one of `job` among them.
     pub(crate) victims: Vec<Victim>,
     /// Units by which it was short when its latest victim was chosen.
@@ -104,6 +106,7 @@ impl Lane {
             fronts: [None; 3],
             job: None,
             fold: None,
+            fold_waits: false,
             victims: Vec::new(),
             short_by: 0,
             barren: false,
@@ -126,6 +129,12 @@ impl Lane {
 
     pub(crate) fn add_free(&mut self, block: u32, slc: bool) {
         if slc { self.slc_free.push(block) } else { self.free.push(block) }
+    }
+
+    /// More of the block that is emptied in the background is about to be read.
+    #[inline]
+    pub(crate) fn is_folding(&self) -> bool {
+        self.fold.is_some() && !self.fold_waits
     }
 
     pub(crate) fn add_closed_slc(&mut self, block: u32) {
@@ -151,22 +160,28 @@ impl Lane {
 /// Free blocks that host writes leave to collection.
 pub(crate) const RESERVE: usize = 1;
 
-/// Blocks a lane that are being written.
+/// Blocks a lane that are being written, those of the SLC cache's own left out.
 pub(crate) fn fronts(config: &Config) -> u32 {
-    if config.collection.separate { 2 } else { 1 }
+    let lent = u32::from(config.slc.is_some_and(|slc| slc.dynamic > 0));
+    lent + if config.collection.separate { 2 } else { 1 }
 }
 
 impl Ftl {
     /// True if `block` holds one bit a cell.
     #[inline]
     pub(crate) fn is_slc(&self, block: u32) -> bool {
-        self.config.slc.is_some_and(|slc| block % self.layout.blocks < slc.blocks)
+        self.config.slc.is_some_and(|slc| block % self.layout.blocks < slc.blocks || self.lent.holds(block))
+    }
+
+    /// Programs that a block in SLC mode takes.
+    pub(crate) fn slc_programs(&self) -> u32 {
+        self.layout.pages / self.config.slc.map_or(1, |slc| slc.bits) * self.layout.per_row
     }
 
     /// Programs a block of this kind takes.
     pub(crate) fn programs_of(&self, block: u32) -> u32 {
         match self.config.slc {
-            Some(slc) if self.is_slc(block) => self.layout.pages / slc.bits * self.layout.per_row,
+            Some(_) if self.is_slc(block) => self.slc_programs(),
             _ => self.layout.block_programs,
         }
     }
@@ -352,9 +367,10 @@ impl Ftl {
 
     #[cold]
     fn open(&mut self, lane: u32, stream: Stream) -> Option<()> {
-        let l = &mut self.lanes[lane as usize];
         let slc = stream == Stream::Slc;
-        let free = if slc { &mut l.slc_free } else { &mut l.free };
+        let lends = slc && self.lends(lane);
+        let l = &mut self.lanes[lane as usize];
+        let free = if slc && !lends { &mut l.slc_free } else { &mut l.free };
         let at = if self.config.wear.dynamic {
             (0..free.len()).min_by_key(|i| self.blocks.erases(free[*i]))?
         } else if free.is_empty() {
@@ -367,6 +383,10 @@ impl Ftl {
         debug_assert_eq!(self.blocks.usage(block), Use::Free);
         debug_assert_eq!(self.blocks.valid(block), 0);
         self.blocks.set_usage(block, Use::Open);
+        if lends {
+            self.lend(block);
+        }
+        self.refresh.opened(block);
         let front = Front { block, next: 0, end: self.programs_of(block) };
         self.lanes[lane as usize].fronts[stream as usize] = Some(front);
         self.lanes[lane as usize].barren = false;
@@ -389,6 +409,7 @@ impl Ftl {
         }
         self.blocks.close(block, self.sequence.next());
         let lane = self.layout.lane_of(block) as usize;
+        self.look_at_lent_again(lane as u32);
         if self.blocks.is_failing(block) {
             self.lanes[lane].forced.push(block);
         }

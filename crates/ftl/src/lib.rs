@@ -23,6 +23,7 @@ mod command;
 pub mod config;
 mod destage;
 mod durable;
+mod dynamic;
 mod erase;
 mod fail;
 mod fold;
@@ -46,9 +47,11 @@ mod parity;
 mod read;
 mod read_copies;
 mod rebuild;
+mod refresh;
 mod sequence;
 mod stats;
 pub mod steady;
+mod timer;
 mod touched;
 mod victim;
 mod write;
@@ -64,6 +67,7 @@ use buffer::{List, NIL, Slots};
 use command::{Commands, Kind, Operation, Operations};
 use config::{Config, ConfigError};
 use durable::Durable;
+use dynamic::Lent;
 use host_memory::HostMemory;
 use journal::Journal;
 use lane::Lane;
@@ -73,6 +77,7 @@ use map_frames::MapCache;
 use parity::Parity;
 use read::Pieces;
 use read_copies::ReadCopies;
+use refresh::Refresh;
 use sequence::Sequence;
 
 pub use buffer::Owner;
@@ -195,6 +200,8 @@ pub struct Ftl {
     host_memory: HostMemory,
     read_copies: Option<ReadCopies>,
     parity: Option<Box<Parity>>,
+    lent: Lent,
+    refresh: Refresh,
     /// Translation units that writes changed and that are not at hand.
     map_wanted: Vec<u32>,
     journal: Journal,
@@ -307,6 +314,8 @@ impl Ftl {
             host_memory: HostMemory::default(),
             read_copies: ReadCopies::new(&config, &layout),
             parity: None,
+            lent: Lent::new(&config, &layout),
+            refresh: Refresh::new(&config, &layout),
             map_wanted: Vec::new(),
             journal: Journal::new(&config),
             lost: BTreeSet::new(),
@@ -326,7 +335,8 @@ impl Ftl {
         let keeps_none = ftl.config.buffers.read == 0
             && ftl.config.host_memory.is_none()
             && ftl.config.read_copies.is_none()
-            && ftl.parity.is_none();
+            && ftl.parity.is_none()
+            && !ftl.refresh.is_on();
         if ftl.map.is_none() && !ftl.config.moves && keeps_none {
             ftl.plainly_readable = u64::from(ftl.config.user_units);
         }
@@ -363,6 +373,9 @@ impl Ftl {
         match (&mut self.read_copies, request.op) {
             (Some(copies), Op::Read) => copies.read_at(now),
             _ => self.last_write = if request.op == Op::Write { now } else { self.last_write },
+        }
+        if self.refresh.is_on() {
+            self.look_at_refresh(now, out);
         }
     }
 
@@ -412,49 +425,6 @@ impl Ftl {
             Kind::Free => panic!("operation {} is not under way", id.0),
         }
         None
-    }
-
-    /// When [`timer`](Self::timer) is to be called, if nothing else happens before.
-    #[inline]
-    pub fn next_timer(&self) -> Option<Time> {
-        let idle = self.idle_at().filter(|at| *at < Time::MAX);
-        let written = self.write_out_at().filter(|at| *at < Time::MAX);
-        let written = written.map_or(idle, |at| Some(idle.map_or(at, |idle| idle.min(at))));
-        match &self.read_copies {
-            None => written,
-            Some(copies) => {
-                let read = copies.due(self.config.buffers.idle).filter(|at| *at < Time::MAX);
-                written.map_or(read, |at| Some(read.map_or(at, |due| due.min(at))))
-            }
-        }
-    }
-
-    /// When collection begins to work ahead, if no command comes before.
-    fn idle_at(&self) -> Option<Time> {
-        self.idle_due.then(|| self.last_command.saturating_add(self.config.collection.idle))
-    }
-
-    /// When dirty data goes to flash, if nothing is written before.
-    fn write_out_at(&self) -> Option<Time> {
-        let waits = self.dirty.head != NIL && !self.config.buffers.protected;
-        waits.then(|| self.last_write.saturating_add(self.config.buffers.idle))
-    }
-
-    /// Nothing was written for a while: what is dirty goes to flash. Nothing was read: so do copies of what was.
-    pub fn timer(&mut self, now: Time, out: &mut Actions) {
-        self.copies_timer(now, out);
-        if self.write_out_at().is_some_and(|at| at <= now) {
-            self.force_epoch = self.epoch;
-            self.last_write = now;
-            self.pump(out);
-        }
-        if self.idle_at().is_some_and(|at| at <= now) {
-            (self.idle, self.idle_due) = (true, false);
-            for lane in 0..self.layout.lanes {
-                self.collect(lane, out);
-            }
-            self.pump(out);
-        }
     }
 
     /// Sequence number that the program `id` goes by. Valid until the program is done.

@@ -88,6 +88,12 @@ impl Ftl {
             for plane in at.planes.iter() {
                 let info = flash.block(at.die, plane, at.block);
                 erases = erases.max(info.erases);
+                if info.programmed > 0 {
+                    self.refresh.found(block, info.written_s);
+                    if info.slc {
+                        self.found_slc(block);
+                    }
+                }
                 if info.bad {
                     report.bad_blocks += 1;
                     self.blocks.add_hole(block, position, PlaneMask::one(plane).0);

@@ -74,10 +74,21 @@ impl Ftl {
         i64::from(ahead) * i64::from(self.layout.data_units) + self.target - self.level(lane)
     }
 
+    /// True if `lane` is short only of what idle time collects ahead.
+    pub(crate) fn is_only_ahead(&self, lane: u32) -> bool {
+        self.idle && self.level(lane) >= self.target && !self.lacks_room(lane)
+    }
+
     /// Free blocks beyond which no lane is short.
     #[inline]
     fn enough(&self) -> usize {
         (self.config.collection.start + 2 + if self.idle { self.config.collection.ahead } else { 0 }) as usize
+    }
+
+    /// Free blocks that are not lent to the SLC cache: with them a lane is not short.
+    #[inline]
+    pub(crate) fn kept_free(&self) -> usize {
+        self.config.collection.start as usize + 2
     }
 
     /// Free space of `lane` in units, counted as far as it matters.

@@ -71,6 +71,8 @@ pub struct Stats {
     pub erases: u64,
     /// Programs and erases that failed.
     pub failures: u64,
+    /// Blocks whose data was rewritten because it was old or read often.
+    pub refreshed: u64,
     /// Units lost: they could not be read when they were to be moved.
     pub lost_units: u64,
 }
@@ -144,6 +146,7 @@ impl Stats {
             victim_units: self.victim_units - earlier.victim_units,
             erases: self.erases - earlier.erases,
             failures: self.failures - earlier.failures,
+            refreshed: self.refreshed - earlier.refreshed,
             lost_units: self.lost_units - earlier.lost_units,
         }
     }

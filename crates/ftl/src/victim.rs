@@ -6,6 +6,10 @@ use crate::config::Policy;
 use crate::lane::{Job, Stream};
 use crate::pacing::Victim;
 
+/// Space is collected ahead where a victim gives back at least one part in so many. Assumed: seven copies for each unit of
+/// space wear the flash more than a burst of writes gains.
+pub(crate) const AHEAD_GAIN: i64 = 8;
+
 impl Ftl {
     /// The block that `lane` should collect now, if any, and whether it is collected even where space is not `short`.
     #[inline]
@@ -29,7 +33,9 @@ impl Ftl {
                 self.lanes[lane as usize].forced.insert(0, block);
             }
         }
-        if short { self.gainful(lane).map(|block| (block, false)) } else { None }
+        let victim = if short { self.next_lent(lane).or_else(|| self.gainful(lane)) } else { None };
+        let pays = |block: &u32| self.pays_ahead(*block) || !self.is_only_ahead(lane);
+        victim.filter(pays).map(|block| (block, false))
     }
 
     /// The policy's victim; where collecting that one would gain nothing or not fit, the one that makes most room.
@@ -57,6 +63,11 @@ impl Ftl {
     /// is no gain. Were such a victim taken, collection could go round for ever.
     pub(crate) fn gains(&self, block: u32) -> bool {
         self.spare(block) >= i64::from(self.layout.program_units)
+    }
+
+    /// True if `block` is worth collecting before its space is wanted.
+    fn pays_ahead(&self, block: u32) -> bool {
+        self.lent.holds(block) || self.spare(block) * AHEAD_GAIN >= i64::from(self.layout.block_units)
     }
 
     /// Units of `block` that hold nothing valid, those on planes that are lost left out.
@@ -164,7 +175,7 @@ impl Ftl {
 
     /// Takes `block` for collection or folding; returns its scan.
     pub(crate) fn start_victim(&mut self, lane: u32, block: u32, forced: bool) -> Job {
-        let (valid, slc) = (self.blocks.valid(block), self.is_slc(block));
+        let (valid, slc, lent) = (self.blocks.valid(block), self.is_slc(block), self.lent.holds(block));
         let short_by = self.shortage(lane);
         self.learn_units_of(block);
         self.blocks.set_usage(block, Use::Victim);
@@ -177,10 +188,11 @@ impl Ftl {
         l.taken = taking;
         // Each but the few forced makes room for a unit at least, which nothing has taken since.
         assert!(l.fruitless <= most, "collection of lane {lane} goes round without making room");
-        l.victims.push(Victim { block, valid, slc });
+        l.victims.push(Victim { block, valid, slc: slc && !lent });
         if slc {
             l.slc_closed.retain(|closed| *closed != block);
-        } else {
+        }
+        if !slc || lent {
             l.short_by = short_by;
         }
         Job { block, cursor: 0, end: self.programs_of(block), valid, forced }

@@ -52,6 +52,7 @@ fn config(parity: Option<u32>) -> Config {
         slc: None,
         read_copies: None,
         parity,
+        refresh: ftl::config::Refresh::default(),
         tags: 8,
         moves: true,
         geometry,

@@ -394,15 +394,28 @@ fn translation(system: &System, geometry: Geometry, payload: PayloadKind, lent: 
         },
         read_copies: (system.copy_blocks > 0)
             .then(|| layer::ReadCopies { blocks: system.copy_blocks, units: units(d.read_cache.size) }),
-        slc: (system.slc_blocks + system.copy_blocks > 0).then(|| layer::SlcCache {
-            blocks: system.slc_blocks + system.copy_blocks,
-            bits: system.flash.cell.bits(),
-            fold: f.slc_cache.fold,
-        }),
+        slc: slc_cache(system),
+        refresh: layer::Refresh {
+            reads: f.refresh.reads,
+            age_s: f.refresh.age.map(|seconds| seconds as u32),
+            drive_age_s: system.flash.age.min(u64::from(u32::MAX)) as u32,
+        },
         parity: f.parity.stripe,
         tags: d.max_commands,
         moves: payload != PayloadKind::None,
     }
+}
+
+fn slc_cache(system: &System) -> Option<layer::SlcCache> {
+    let blocks = system.slc_blocks + system.copy_blocks;
+    let cache = &system.ftl.slc_cache;
+    (blocks + system.dynamic_blocks > 0).then(|| layer::SlcCache {
+        blocks,
+        bits: system.flash.cell.bits(),
+        fold: cache.fold,
+        keep: (cache.keep * f64::from(system.slc_blocks + system.dynamic_blocks)) as u32,
+        dynamic: system.dynamic_blocks,
+    })
 }
 
 /// One a page type, whether the file gives one or all.
@@ -486,6 +499,7 @@ pub(crate) fn flash(system: &System, geometry: Geometry, payload: PayloadKind, b
             factory_bad: f.bad_blocks,
             program_failure: f.failures.program,
             erase_failure: f.failures.erase,
+            modes: system.dynamic_blocks > 0,
         },
         errors,
         ecc: nand::Ecc {

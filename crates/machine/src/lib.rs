@@ -14,6 +14,7 @@ pub mod paging;
 pub mod prepare;
 mod prepared_cache;
 pub mod record;
+mod rest;
 pub mod run;
 pub mod series;
 pub mod summary;

@@ -8,6 +8,7 @@ use std::fmt;
 use std::path::Path;
 use std::sync::Arc;
 
+use ftl::aged::Load;
 use ftl::config::ConfigError;
 use media::{Op, Request};
 use nand::{Order, PayloadKind, Store};
@@ -30,15 +31,18 @@ pub enum Preparation {
     Overwritten,
     /// It is laid out as [`Preparation::Overwritten`] would leave it, from theory.
     Steady,
+    /// As [`Preparation::Steady`], after a pause: its SLC cache is folded, space is collected ahead.
+    Rested,
 }
 
 impl Preparation {
     /// Names, as users write them.
-    pub const NAMES: [(&'static str, Preparation); 4] = [
+    pub const NAMES: [(&'static str, Preparation); 5] = [
         ("none", Preparation::Erased),
         ("fill", Preparation::Filled),
         ("random", Preparation::Overwritten),
         ("steady", Preparation::Steady),
+        ("rested", Preparation::Rested),
     ];
 }
 
@@ -139,8 +143,9 @@ fn lay_out(
     let rule = match preparation {
         Preparation::Erased | Preparation::Overwritten => None,
         Preparation::Filled => ftl::aged::filled(&parts.ftl, usable(&store))?,
-        Preparation::Steady => {
-            let (rule, aged) = ftl::aged::steady(&parts.ftl, streams, usable(&store))?;
+        Preparation::Steady | Preparation::Rested => {
+            let load = if preparation == Preparation::Steady { Load::Busy } else { Load::Rested };
+            let (rule, aged) = ftl::aged::steady(&parts.ftl, load, streams, usable(&store))?;
             prepared.write_amplification = Some(aged.write_amplification);
             prepared.approximate = aged.approximate;
             Some(rule)
@@ -173,7 +178,7 @@ fn prepare_anew(parts: &Parts, preparation: Preparation, streams: &Streams) -> R
             };
             overwrite(parts, store, streams, &mut prepared)?
         }
-        Preparation::Steady => {
+        Preparation::Steady | Preparation::Rested => {
             let found =
                 "flash.order: found any, expected in-order, the only one that a steady state is laid out in".to_owned();
             return Err(ConfigError(found).into());

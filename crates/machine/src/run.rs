@@ -180,7 +180,9 @@ pub fn run(
     let parts = Parts::new(system, options.payload)?;
     let play = Options { capacity: parts.user_bytes, replay: options.replay, beyond: options.beyond };
     let mut player = Player::new(workload, &play, &streams)?;
-    let (store, prepared) = prepare(system, &parts, options.preparation, &streams, options.cache.as_deref())?;
+    let rests = options.preparation == Preparation::Steady && crate::rest::rests(system, workload, options.replay);
+    let preparation = if rests { Preparation::Rested } else { options.preparation };
+    let (store, prepared) = prepare(system, &parts, preparation, &streams, options.cache.as_deref())?;
     let (nand, ftl, mounted) = parts.mount(store, &streams)?;
     let mut machine = Machine::new(&parts, ftl, nand);
     if let Some(limit) = options.timeline {
@@ -217,6 +219,7 @@ pub fn run(
     }
     let mut notes = [workload.notes(), player.notes()].concat();
     notes.extend(course.note(machine.ftl(), &prepared));
+    notes.extend(rests.then(|| crate::rest::NOTE.to_owned()));
     if own_ramp && !(together && jobs.iter().all(has_ramp)) {
         notes.push("ramp_time: write amplification, energy and utilization cover all after the first ramp".to_owned());
     }

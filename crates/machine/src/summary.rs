@@ -278,6 +278,9 @@ fn inside(system: &System, outcome: &Outcome) -> Value {
         all["ftl"]["read_copies"] = json!(stats.read_copies);
         all["ftl"]["read_copy_hits"] = json!(stats.read_copy_hits);
     }
+    if system.ftl.refresh.reads.is_some() || system.ftl.refresh.age.is_some() {
+        all["ftl"]["refreshed"] = json!(stats.refreshed);
+    }
     if let Some(checker) = machine.checker() {
         all["payload"] = json!({ "sectors_checked": checker.checked, "sectors_contended": checker.contended });
     }

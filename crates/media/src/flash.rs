@@ -26,6 +26,8 @@ pub struct BlockInfo {
     /// An erase was cut off: no page can be read, and the block must be erased before it is used. (A program that was
     /// cut off leaves a page whose spare area cannot be read; the pages after it can be programmed.)
     pub torn: bool,
+    /// The drive's age in seconds at its first program since the last erase.
+    pub written_s: u32,
 }
 
 /// A flash as a translation layer finds it when power comes on, and its spare areas while it runs.

@@ -164,6 +164,8 @@ pub struct Wear {
     pub program_failure: f64,
     /// Probability that an erase fails, whatever its block's age.
     pub erase_failure: f64,
+    /// Blocks are used in both modes: each erase wears by the mode that it ends.
+    pub modes: bool,
 }
 
 /// Raw bit errors: `base + (wear + retention) + disturb`, each grown with the block's cycles.

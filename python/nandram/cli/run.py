@@ -57,9 +57,9 @@ def run(
     precondition: Annotated[
         str | None,
         typer.Option(
-            metavar="none|fill|random|steady",
-            help="Before the run: fill the drive; and overwrite it until steady; or lay it out so, from theory. "
-            "[default: none]",
+            metavar="none|fill|random|steady|rested",
+            help="Before the run: fill the drive; and overwrite it until steady; or lay it out so, from theory; "
+            "and after a pause. [default: none]",
         ),
     ] = None,
     warm_up: Annotated[

@@ -53,6 +53,7 @@ pub struct World {
     forgiven: Vec<bool>,
     pub plant: Plant,
     pub lost_reads: u64,
+    pub cuts: u32,
     /// A read that this world makes for itself, and how it ended.
     probe: Option<Option<Status>>,
     /// The host has asked for its memory and not got it yet.
@@ -98,6 +99,7 @@ impl World {
             forgiven: vec![false; sectors],
             plant: Plant::Nothing,
             lost_reads: 0,
+            cuts: 0,
             probe: None,
             releasing: false,
             config,
@@ -464,6 +466,7 @@ impl World {
 
     /// Power fails now, and comes back: programs and erases under way are torn, or just done, or not begun.
     pub fn power_cut(&mut self) {
+        self.cuts += 1;
         self.clock += 1;
         self.out = Actions::default();
         for q in 0..self.queues.len() - 1 {

@@ -260,9 +260,13 @@ fn geometry(s: &System) -> Result<(), SystemError> {
         let why = format!("{}, but {}: {why}", s.is("device.read_cache.place"), s.is(other));
         return s.conflict(&["device.read_cache.place", other], why);
     }
-    if s.ftl.slc_cache.size > 0 && flash.cell == Cell::Slc {
-        let why = format!("{}, but {}: all of it is SLC", s.is("ftl.slc_cache.size"), s.is("flash.cell"));
-        return s.conflict(&["ftl.slc_cache.size", "flash.cell"], why);
+    for (key, size) in
+        [("ftl.slc_cache.size", s.ftl.slc_cache.size), ("ftl.slc_cache.dynamic", s.ftl.slc_cache.dynamic)]
+    {
+        if size > 0 && flash.cell == Cell::Slc {
+            let why = format!("{}, but {}: all of it is SLC", s.is(key), s.is("flash.cell"));
+            return s.conflict(&[key, "flash.cell"], why);
+        }
     }
     let planes = if s.ftl.multi_plane { u64::from(flash.planes) } else { 1 };
     let program = planes * flash.page / s.ftl.unit;
@@ -355,7 +359,8 @@ fn capacity(s: &mut System) -> Result<(), SystemError> {
     let copy_blocks = copy_blocks(s, planes, slc_block);
     // Good blocks of a plane, less what collection holds back, must hold what the host sees.
     let blocks = (f64::from(s.flash.blocks) * (1.0 - s.flash.bad_blocks)) as u64;
-    let frontiers = if s.ftl.gc.streams { 2 } else { 1 };
+    let dynamic = s.ftl.slc_cache.dynamic > 0;
+    let frontiers = if s.ftl.gc.streams { 2 } else { 1 } + u64::from(dynamic);
     let block = u64::from(s.flash.pages) * s.flash.page;
     // A map that is not all at hand is kept in flash.
     let map = if s.ftl.map_cache.size.is_some() { given / s.ftl.unit * MAP_ENTRY } else { 0 };
@@ -374,6 +379,8 @@ fn capacity(s: &mut System) -> Result<(), SystemError> {
         return s.conflict(&keys, why);
     }
     s.slc_blocks = u32::try_from(slc_blocks).expect("fewer than blocks");
+    let dynamic = s.ftl.slc_cache.dynamic.div_ceil(planes * slc_block).min(u64::from(s.flash.blocks));
+    s.dynamic_blocks = u32::try_from(dynamic).expect("at most all blocks");
     s.copy_blocks = u32::try_from(copy_blocks).expect("fewer than blocks");
     Ok(())
 }

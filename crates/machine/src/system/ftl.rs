@@ -1,6 +1,6 @@
 //! `[ftl]`: the flash translation layer.
 
-use super::key::{BOOL, COUNT, FRACTION, FromValue, Kind, SIZE, TIME, assumed, given, section, words};
+use super::key::{AGE, BOOL, COUNT, FRACTION, FromValue, Kind, SIZE, TIME, assumed, given, section, words};
 use super::value::Value;
 use sim::Time;
 
@@ -125,6 +125,8 @@ section! {
         table slc_cache: SlcCache;
         /// Parity across dies.
         table parity: Parity;
+        /// Background refresh.
+        table refresh: Refresh;
         /// Wear levelling.
         table wear_levelling: WearLevelling;
     }
@@ -145,7 +147,7 @@ section! {
             "Free groups (of a plane, a die or the drive, as ftl.group says) below which space is collected.";
         "ftl.gc.ahead" ahead: u32 = COUNT.within(0.0, 1048576.0),
             assumed("2", "a burst of writes after a pause finds room; 0 to 16 are plausible, each costs over-provisioning"),
-            "Free groups beyond ftl.gc.start that idle time collects; it folds the whole SLC cache, too.";
+            "Free groups beyond ftl.gc.start that idle time collects where a victim gives back an eighth; it folds the SLC cache, too.";
         "ftl.gc.idle" idle: Time = TIME,
             assumed("10ms", "longer than the gaps between requests of a busy host; products wait 1 ms to 1 s"),
             "Time without a command after which idle time begins.";
@@ -192,7 +194,25 @@ section! {
             "Data it holds, rounded up to whole blocks of every plane; 0B: none.";
         "ftl.slc_cache.fold" fold: u32 = COUNT.within(1.0, 1048576.0),
             assumed("2", "few, so that the cache is used before it is emptied"),
-            "Free SLC groups of a lane at which its data is folded into the other blocks.";
+            "SLC groups' worth of free space that folding into the other blocks keeps while the host writes.";
+        "ftl.slc_cache.keep" keep: f64 = FRACTION,
+            assumed("0", "a pause gives the next burst the whole cache; products differ"),
+            "Part of the cache that idle time leaves unfolded.";
+        "ftl.slc_cache.dynamic" dynamic: u64 = SIZE,
+            assumed("0B", "none unless somebody asks for it"),
+            "Data that a dynamic part holds at most, in blocks in SLC mode for unused capacity: it shrinks as the drive fills.";
+    }
+}
+
+section! {
+    /// Background refresh.
+    Refresh {
+        "ftl.refresh.reads" reads: Option<u32> = COUNT.within(4.0, 4294967295.0).or("off"),
+            assumed("off", "flash.errors is off, too: nothing to refresh for"),
+            "Reads of a block since its erase at which idle time rewrites its data; a quarter beyond, beside requests.";
+        "ftl.refresh.age" age: Option<u64> = AGE.within(4.0, 4294967295.0).or("off"),
+            assumed("off", "flash.errors is off, too: nothing to refresh for"),
+            "Age of a block's data at which idle time rewrites it; a quarter beyond, beside requests.";
     }
 }
 

@@ -76,6 +76,8 @@ pub struct System {
     pub user_bytes: u64,
     /// Blocks of each plane that the SLC cache takes.
     pub slc_blocks: u32,
+    /// Other blocks of each plane that it may use while the drive is not full.
+    pub dynamic_blocks: u32,
     /// Blocks of each plane for copies of what was read.
     pub copy_blocks: u32,
     settings: Vec<Setting>,
@@ -154,6 +156,7 @@ impl System {
             raw_bytes: 0,
             user_bytes: 0,
             slc_blocks: 0,
+            dynamic_blocks: 0,
             copy_blocks: 0,
             settings: Vec::new(),
         };
