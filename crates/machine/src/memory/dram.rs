@@ -1,8 +1,15 @@
 //! Main memory that is all DRAM.
 
-use dram::{Ack, Channel, Completion, Config, ConfigError, Device, Kind, Memory, Request, Scheduler};
+use dram::{Ack, Channel, Completion, Config, ConfigError, Device, Kind, Memory, Ranks, Request, Scheduler};
 use media::line::{LINE, LineKind, LineRequest};
 use sim::{Energy, Time};
+
+/// Ranks of a channel that addresses alternate between. Assumed: firmware of servers offers 1, 2, 4 or 8. Streams in more ranks
+/// lose more clocks to changes of rank (tRTRS), streams in fewer wait for refreshes.
+const RANK_INTERLEAVE: u32 = 4;
+/// Read bursts that a channel's scheduler chooses from. Assumed; 32 to 64 are plausible. With 32 it sees too few of many streams
+/// to group them by rank.
+const READ_QUEUE: u32 = 64;
 
 /// Channels of DRAM behind one address space.
 #[derive(Clone, Debug, PartialEq)]
@@ -61,7 +68,9 @@ impl DramConfig {
     pub(crate) fn channel(&self, ports: u8) -> Config {
         let mut config = Config::new(self.device.clone());
         config.device.rows *= self.stack;
-        config.ranks[0].count = self.ranks;
+        let interleaved = self.ranks.min(RANK_INTERLEAVE);
+        config.ranks = vec![Ranks { count: interleaved, ..config.ranks[0] }; (self.ranks / interleaved) as usize];
+        config.read_queue = READ_QUEUE;
         config.scheduler = self.scheduler;
         config.hash = self.hash;
         config.ports = ports;
@@ -87,7 +96,7 @@ impl Modules {
     pub(crate) fn new(config: &DramConfig, ports: u8) -> Result<Modules, ConfigError> {
         let channel = config.channel(ports);
         let idle = if config.stack > 1 {
-            let mut one = Config { ranks: vec![dram::Ranks { count: 1, ..channel.ranks[0] }], ..channel.clone() };
+            let mut one = Config { ranks: vec![Ranks { count: 1, ..channel.ranks[0] }], ..channel.clone() };
             one.device.rows /= config.stack;
             Some(Channel::new(&one)?)
         } else {

@@ -4,6 +4,7 @@
 
 pub mod dram;
 pub mod drive;
+pub mod frames;
 pub mod hybrid;
 pub mod run;
 

@@ -11,6 +11,7 @@ use workload::JobInfo;
 use workload::program::{Before, Programs};
 
 use super::drive::Drive;
+use super::frames::Frames;
 use super::{HybridError, MainMemory};
 use crate::record::{Ended, Recorder};
 use crate::run::{Measured, Progress, RunOptions, WATCH_EVERY};
@@ -183,21 +184,28 @@ pub fn run(
     let kernel = system.kernel.config(system.usable_memory());
     if system.memory.files == Files::Drive {
         let world = Drive::new(system, &programs, kernel, &streams, options.cache.as_deref())?;
-        return Flight::new(system, programs, memory, world).fly(system, &file, watch);
+        return Flight::new(system, programs, memory, system.frames(&streams), world).fly(system, &file, watch);
     }
     let (found, room) = (programs.bytes(), system.usable_memory());
     if found > room {
         return Err(MemoryError::Room { file, found: sim::units::show_size(found), room: sim::units::show_size(room) });
     }
+    let frames = system.frames(&streams);
     for region in programs.regions() {
-        match region.before {
-            Before::Found => {}
-            Before::Written => memory.was_written(region.base, region.bytes),
-            Before::Allocated => memory.is_allocated(region.base, region.bytes),
+        match (region.before, &frames) {
+            (Before::Found, _) => {}
+            (Before::Written, None) => memory.was_written(region.base, region.bytes),
+            (Before::Written, Some(frames)) => {
+                frames.parts(region.base, region.bytes).for_each(|(at, bytes)| memory.was_written(at, bytes));
+            }
+            (Before::Allocated, None) => memory.is_allocated(region.base, region.bytes),
+            (Before::Allocated, Some(frames)) => {
+                frames.parts(region.base, region.bytes).for_each(|(at, bytes)| memory.is_allocated(at, bytes));
+            }
         }
     }
     let world = InMemory::new(&programs, kernel, &streams);
-    Flight::new(system, programs, memory, world).fly(system, &file, watch)
+    Flight::new(system, programs, memory, frames, world).fly(system, &file, watch)
 }
 
 /// Digits behind the point that show four of a number that is not zero.
@@ -213,6 +221,8 @@ pub(crate) struct Flight<W: World> {
     programs: Programs,
     cpu: Cpu,
     memory: MainMemory,
+    /// Where pages lie; none: one after the other.
+    frames: Option<Frames>,
     world: W,
     recorder: Recorder,
     /// The program of each thread.
@@ -223,7 +233,13 @@ pub(crate) struct Flight<W: World> {
 }
 
 impl<W: World> Flight<W> {
-    pub(crate) fn new(system: &System, programs: Programs, memory: MainMemory, world: W) -> Flight<W> {
+    pub(crate) fn new(
+        system: &System,
+        programs: Programs,
+        memory: MainMemory,
+        frames: Option<Frames>,
+        world: W,
+    ) -> Flight<W> {
         let cpu = Cpu::new(system.cpu.config(programs.threads(), programs.uncached()));
         let program_of = programs
             .programs()
@@ -232,7 +248,7 @@ impl<W: World> Flight<W> {
             .flat_map(|(number, program)| std::iter::repeat_n(number as u16, usize::from(program.threads)))
             .collect();
         let recorder = Recorder::new(programs.programs().len());
-        Flight { programs, cpu, memory, world, recorder, program_of, device_lines: 0, fills: 0, begun: false }
+        Flight { programs, cpu, memory, frames, world, recorder, program_of, device_lines: 0, fills: 0, begun: false }
     }
 
     /// Runs to the end.
@@ -261,7 +277,10 @@ impl<W: World> Flight<W> {
                 self.take_effects(world);
             } else {
                 self.cpu.advance(memory.min(world), &mut self.world, &mut self.programs, &mut requests);
-                for (at, request) in requests.drain(..) {
+                for (at, mut request) in requests.drain(..) {
+                    if let Some(frames) = &self.frames {
+                        request.address = frames.place(request.address);
+                    }
                     self.memory.submit(at, request);
                 }
                 self.take_effects(cpu);
@@ -327,6 +346,7 @@ impl<W: World> Flight<W> {
         for (address, kind) in effects.lines.drain(..) {
             let id = DEVICE + self.device_lines;
             self.device_lines = (self.device_lines + 1) % DEVICE;
+            let address = self.frames.as_ref().map_or(address, |frames| frames.place(address));
             self.memory.submit(now, LineRequest { id, address, kind });
         }
         for (thread, at) in effects.resumed.drain(..) {
