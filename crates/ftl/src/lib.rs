@@ -48,6 +48,7 @@ mod sequence;
 mod stats;
 pub mod steady;
 mod touched;
+mod turns;
 mod victim;
 mod write;
 mod write_out;
@@ -71,6 +72,7 @@ use map_frames::MapCache;
 use read::Pieces;
 use read_copies::ReadCopies;
 use sequence::Sequence;
+use turns::Turns;
 
 pub use buffer::Owner;
 pub use host_memory::HostMemoryLoss;
@@ -145,7 +147,7 @@ pub struct Ftl {
     pieces: Pieces,
     sequence: Sequence,
     lanes: Dense<Lane>,
-    next_lane: u32,
+    turns: Turns,
     /// Lanes that opened a block and may be short of free ones.
     short_lanes: Vec<u32>,
     /// No lane has room for the host; an erase that ends changes that.
@@ -269,7 +271,7 @@ impl Ftl {
             sequence: Sequence::after(0),
             // SAFETY: lanes are numbered by the layout, and kept with their operations.
             lanes: unsafe { Dense::new((0..layout.lanes).map(|_| Lane::new(quota)).collect()) },
-            next_lane: 0,
+            turns: Turns::new(layout.lanes),
             short_lanes: Vec::new(),
             host_stalled: false,
             host_paced: false,
@@ -330,7 +332,7 @@ impl Ftl {
     pub fn command(&mut self, now: Time, tag: Tag, request: &Request, out: &mut Actions) -> Option<ReadOp> {
         self.last_command = now;
         if self.idle {
-            (self.idle, self.idle_due) = (false, true);
+            self.end_idle();
         }
         if request.op == Op::Read
             && let Some(read) = self.read_whole(tag, request)
@@ -578,8 +580,8 @@ impl Ftl {
     fn invalidate(&mut self, home: Location) {
         if let Place::Flash(unit) = home.place(self.slots.count()) {
             let block = self.layout.block_of(unit);
-            if self.blocks.pins(block) > 0 {
-                self.lanes[self.layout.lane_of(block) as usize].superseded = true;
+            if !self.blocks.is_collectable(block) {
+                self.superseded_in(block);
             }
             self.clear_valid(block, unit);
         }
