@@ -120,6 +120,9 @@ impl Ftl {
     /// Reads on in the victim `job` of `lane`, with at most `copies` units in flight; true at its end.
     #[inline(always)]
     pub(crate) fn read_victim(&mut self, lane: u32, job: Job, copies: u32, out: &mut Actions) -> bool {
+        if !self.takes_batch(lane, copies) {
+            return false;
+        }
         let whole = self.layout.program_units;
         let mut unit = self.layout.unit_of(job.block, job.cursor);
         let l = &mut self.lanes[lane as usize];

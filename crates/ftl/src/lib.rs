@@ -220,8 +220,8 @@ pub fn buffer_count(config: &Config) -> u64 {
 
 /// Units that collection may have in flight in a lane: two programs' worth at least.
 fn quota(config: &Config, layout: &Layout) -> u32 {
-    // A program in each array and the next one being read for it keep every die of a lane busy.
-    let busy = 2 * layout.per_row * layout.program_units;
+    // A batch being programmed and the next one being read keep every die of a lane busy.
+    let busy = 2 * config.collection.batch * layout.per_row * layout.program_units;
     config.collection.copies.unwrap_or(busy.max(COPIES)).max(2 * layout.program_units)
 }
 

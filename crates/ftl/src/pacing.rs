@@ -167,6 +167,15 @@ impl Ftl {
         copies.clamp(least, i64::from(l.quota).max(least)) as u32
     }
 
+    /// True if copies of `lane`, of which `copies` may be in flight, leave room for a whole batch of reads. Pages are read
+    /// one by one where a batch is one page of each die.
+    #[inline]
+    pub(crate) fn takes_batch(&self, lane: u32, copies: u32) -> bool {
+        let batch = self.config.collection.batch;
+        let units = batch * self.layout.per_row * self.layout.program_units;
+        batch == 1 || self.lanes[lane as usize].in_flight + units.min(copies / 2) <= copies
+    }
+
     /// The host took room in `lane`: collection goes on by as much as that calls for.
     #[inline]
     pub(crate) fn pace(&mut self, lane: u32, out: &mut Actions) {

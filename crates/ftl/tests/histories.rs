@@ -57,6 +57,7 @@ fn draw(rng: &mut Rng) -> (Config, Faults, Vec<(u16, u32, u32)>) {
             separate: rng.chance(0.7),
             ahead: pick(rng, &[0, 1]),
             idle: Time::from_us(pick(rng, &[5, 50])),
+            batch: 1,
             copies: pick(rng, &[Some(4), Some(16), None]),
         },
         wear: Wear { dynamic: rng.chance(0.5), static_threshold: rng.chance(0.3).then_some(3) },
@@ -106,7 +107,9 @@ fn draw_host_memory(rng: &mut Rng, config: &Config) -> Option<HostMemory> {
 
 fn history(seed: u64, plant: ftl::Plant) -> u32 {
     let mut rng = Streams::new(seed).stream("test.history");
-    let (config, faults, bad) = draw(&mut rng);
+    let (mut config, faults, bad) = draw(&mut rng);
+    // In batches in every other history, without a draw that would change them all.
+    config.collection.batch = if config.collection.idle == Time::from_us(5) { 4 } else { 1 };
     let mut world = World::new(config, faults, &bad, seed);
     world.plant = plant;
     world.ftl.plant(plant);

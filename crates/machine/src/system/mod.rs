@@ -202,7 +202,9 @@ impl System {
         for setting in self.settings.iter().filter(|s| s.applies && !std::ptr::eq(s.key, &keys()[table::TITLE])) {
             // A drive without programs above it is the drive that it was before programs could be simulated.
             let no_programs = setting.key.name == "memory.type" && setting.value == Value::Word("none");
-            if inside(setting.key) && !no_programs {
+            // Nor is one that reads page by page another than before batches could be set.
+            let no_batches = setting.key.name == "ftl.gc.batch" && setting.value == Value::Count(1);
+            if inside(setting.key) && !no_programs && !no_batches {
                 hash.update(format!("{} = {}\n", setting.key.name, setting.value));
             }
         }
