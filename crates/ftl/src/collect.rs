@@ -21,9 +21,21 @@ impl Ftl {
         true
     }
 
+    /// A unit of `block`, which may be a victim, is superseded: a copy of it may be pending, and what is not copied makes
+    /// room.
+    #[inline]
+    pub(crate) fn superseded_in(&mut self, block: u32) {
+        let lane = self.layout.lane_of(block);
+        self.turns.rejoin(lane);
+        if self.blocks.pins(block) > 0 {
+            self.lanes[lane as usize].superseded = true;
+        }
+    }
+
     /// Nothing else can go on in `lane`: copies that have no room are dropped, their sources are still there, and the
     /// blocks they came from may be chosen again.
     pub(crate) fn back_out(&mut self, lane: u32, out: &mut Actions) {
+        self.turns.rejoin(lane);
         while let Some(slot) = self.lanes[lane as usize].pending.pop_front() {
             let home = self.slots[slot].home;
             self.lanes[lane as usize].in_flight -= 1;
@@ -65,12 +77,11 @@ impl Ftl {
             // A failed program holds up erases: it goes first.
             self.retry(lane, out);
         }
+        let before = self.progress();
         let shortage = self.shortage(lane);
         self.read_victims(lane, shortage, out);
         self.program_pending(lane, out);
-        if self.host_paced {
-            self.release_host(lane);
-        }
+        self.release_host(lane, before);
     }
 
     #[inline(always)]
@@ -109,6 +120,9 @@ impl Ftl {
     /// Reads on in the victim `job` of `lane`, with at most `copies` units in flight; true at its end.
     #[inline(always)]
     pub(crate) fn read_victim(&mut self, lane: u32, job: Job, copies: u32, out: &mut Actions) -> bool {
+        if !self.takes_batch(lane, copies) {
+            return false;
+        }
         let whole = self.layout.program_units;
         let mut unit = self.layout.unit_of(job.block, job.cursor);
         let l = &mut self.lanes[lane as usize];
@@ -222,7 +236,7 @@ impl Ftl {
             let (unit, home) = (units[within as usize], Location::flash(first + within));
             debug_assert_ne!(unit, NOBODY);
             let slot = self.slots.take(unit, home, Holds::Moving, Owner::Copy, self.all_sectors);
-            if self.table.get(unit) != home || !plain {
+            if !plain || !self.table.is_at(unit, home) {
                 self.copy_content(slot, status, out);
             }
             self.lanes[lane as usize].pending.push_back(slot);

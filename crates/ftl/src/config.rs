@@ -43,6 +43,8 @@ pub struct Collection {
     pub idle: Time,
     /// Host writes and copies go to blocks of their own.
     pub separate: bool,
+    /// Pages of each die that are read in a row before what they held is programmed; at least 1.
+    pub batch: u32,
     /// Units in flight in a lane, raised to two programs' worth; `None`: what keeps its dies busy.
     pub copies: Option<u32>,
 }
@@ -269,6 +271,9 @@ impl Config {
         if self.collection.start < START_MIN {
             let start = self.collection.start;
             return fail(format!("collection starts at {start} free blocks, expected at least {START_MIN}"));
+        }
+        if self.collection.batch == 0 {
+            return fail("collection reads batches of no page, expected at least 1".to_owned());
         }
         let slc_blocks = self.slc.map_or(0, |s| s.blocks);
         let main_blocks = self.geometry.blocks.saturating_sub(slc_blocks);

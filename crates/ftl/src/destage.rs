@@ -211,7 +211,7 @@ impl Ftl {
     /// The copy of `unit` in `slot`, read from `old`, is on its way to `physical`.
     #[inline(always)]
     fn repoint(&mut self, unit: u32, slot: u32, old: Location, physical: u32) {
-        match self.table.entry(unit) {
+        match self.table.entry_at(unit, old) {
             Some(entry) if *entry == old && self.plant == crate::Plant::Nothing => *entry = Location::buffer(slot),
             _ => self.repoint_slowly(unit, slot, physical),
         }

@@ -106,7 +106,8 @@ impl Ftl {
     fn last_resort(&mut self, out: &mut Actions) {
         if self.host_paced {
             // Copies that the host waits for cannot go on by themselves: it need not wait.
-            (self.unpaced, self.host_paced, self.host_stalled, self.stirred) = (true, false, false, true);
+            self.release_all();
+            (self.unpaced, self.stirred) = (true, true);
             return self.destage(out);
         }
         if self.retries > 0 {

@@ -133,7 +133,7 @@ impl Ftl {
             l.add_free(block, slc);
         }
         self.stirred |= self.host_stalled;
-        (self.host_stalled, self.host_paced) = (false, false);
+        self.release_all();
         self.level_wear(lane);
         self.collect(lane, out);
     }

@@ -15,6 +15,7 @@ impl Ftl {
     pub(crate) fn program_failed(&mut self, id: OpId, out: &mut Actions) {
         let was = self.operations[id];
         self.stats.failures += 1;
+        self.turns.rejoin_all();
         let block = self.layout.block_of(was.unit);
         let room = self.room_of(id);
         if self.parity.is_some() {

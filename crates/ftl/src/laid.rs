@@ -297,25 +297,19 @@ impl Laid {
         }
     }
 
-    /// Calls `each` with the flash unit and the logical unit of every valid unit of `block`.
-    pub(crate) fn each_valid(&self, block: u32, mut each: impl FnMut(u32, u32)) {
+    /// Calls `each` with every flash unit of `block` that was laid out valid.
+    pub(crate) fn each_valid(&self, block: u32, each: impl FnMut(u32)) {
         let first = block * self.layout.block_units;
         match &self.order {
             Order::Dealt(dealt) => {
                 let dealt_block = dealt.block(block, &self.layout);
-                for index in 0..dealt_block.valid {
-                    let live = dealt.permutation.at(u64::from(dealt_block.base + index)) as u32;
-                    each(first + self.layout.data_unit(dealt_block.place(index)), self.logical_of(live));
-                }
+                (0..dealt_block.valid)
+                    .map(|index| first + self.layout.data_unit(dealt_block.place(index)))
+                    .for_each(each);
             }
-            Order::Striped(_) => {
-                for physical in first..first + self.layout.block_units {
-                    let unit = self.logical(physical);
-                    if unit < PARITY {
-                        each(physical, unit);
-                    }
-                }
-            }
+            Order::Striped(_) => (first..first + self.layout.block_units)
+                .filter(|physical| self.logical(*physical) < PARITY)
+                .for_each(each),
         }
     }
 

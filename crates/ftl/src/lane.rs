@@ -189,29 +189,37 @@ impl Ftl {
     /// Room for a program of the host, in the next lane that has some.
     pub(crate) fn host_room(&mut self) -> Option<Room> {
         let stream = if self.config.collection.separate { Stream::Host } else { Stream::Copy };
-        self.host_paced = false;
-        for _ in 0..self.layout.lanes {
-            let lane = self.next_lane;
-            self.next_lane = if lane + 1 == self.layout.lanes { 0 } else { lane + 1 };
-            if self.config.slc.is_some()
-                && (self.lanes[lane as usize].fronts[Stream::Slc as usize].is_some() || self.takes_more(lane))
-                && let Some(room) = self.room(lane, Stream::Slc)
-            {
-                self.host_paced = false;
-                return Some(room);
+        debug_assert!((0..self.layout.lanes).all(|lane| !self.turns.waits(lane) || self.host_waits(lane)));
+        let mut paced = false;
+        for (mut from, end) in self.turns.search() {
+            while let Some(lane) = self.turns.first(from, end) {
+                from = lane + 1;
+                if self.config.slc.is_some()
+                    && (self.lanes[lane as usize].fronts[Stream::Slc as usize].is_some() || self.takes_more(lane))
+                    && let Some(room) = self.room(lane, Stream::Slc)
+                {
+                    self.turns.took(lane);
+                    return Some(room);
+                }
+                if self.host_waits(lane) {
+                    paced = true;
+                    self.leave_turns(lane);
+                    continue;
+                }
+                if self.waits_for_parity() {
+                    paced = true;
+                    continue;
+                }
+                if self.is_open_to_host(lane, stream)
+                    && let Some(room) = self.room(lane, stream)
+                {
+                    self.turns.took(lane);
+                    return Some(room);
+                }
+                paced |= self.waits_for_parity();
             }
-            if self.host_waits(lane) || self.waits_for_parity() {
-                self.host_paced = true;
-                continue;
-            }
-            if self.is_open_to_host(lane, stream)
-                && let Some(room) = self.room(lane, stream)
-            {
-                self.host_paced = false;
-                return Some(room);
-            }
-            self.host_paced |= self.waits_for_parity();
         }
+        self.host_paced = paced || self.turns.any_waits();
         None
     }
 

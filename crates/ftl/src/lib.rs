@@ -53,6 +53,7 @@ mod stats;
 pub mod steady;
 mod timer;
 mod touched;
+mod turns;
 mod victim;
 mod write;
 mod write_out;
@@ -79,6 +80,7 @@ use read::Pieces;
 use read_copies::ReadCopies;
 use refresh::Refresh;
 use sequence::Sequence;
+use turns::Turns;
 
 pub use buffer::Owner;
 pub use host_memory::HostMemoryLoss;
@@ -153,7 +155,7 @@ pub struct Ftl {
     pieces: Pieces,
     sequence: Sequence,
     lanes: Dense<Lane>,
-    next_lane: u32,
+    turns: Turns,
     /// Lanes that opened a block and may be short of free ones.
     short_lanes: Vec<u32>,
     /// No lane has room for the host; an erase that ends changes that.
@@ -229,8 +231,8 @@ pub fn buffer_count(config: &Config) -> u64 {
 
 /// Units that collection may have in flight in a lane: two programs' worth at least.
 fn quota(config: &Config, layout: &Layout) -> u32 {
-    // A program in each array and the next one being read for it keep every die of a lane busy.
-    let busy = 2 * layout.per_row * layout.program_units;
+    // A batch being programmed and the next one being read keep every die of a lane busy.
+    let busy = 2 * config.collection.batch * layout.per_row * layout.program_units;
     config.collection.copies.unwrap_or(busy.max(COPIES)).max(2 * layout.program_units)
 }
 
@@ -281,7 +283,7 @@ impl Ftl {
             sequence: Sequence::after(0),
             // SAFETY: lanes are numbered by the layout, and kept with their operations.
             lanes: unsafe { Dense::new((0..layout.lanes).map(|_| Lane::new(quota)).collect()) },
-            next_lane: 0,
+            turns: Turns::new(layout.lanes),
             short_lanes: Vec::new(),
             host_stalled: false,
             host_paced: false,
@@ -349,7 +351,7 @@ impl Ftl {
     pub fn command(&mut self, now: Time, tag: Tag, request: &Request, out: &mut Actions) -> Option<ReadOp> {
         self.last_command = now;
         if self.idle {
-            (self.idle, self.idle_due) = (false, true);
+            self.end_idle();
         }
         if request.op == Op::Read
             && let Some(read) = self.read_whole(tag, request)
@@ -542,8 +544,8 @@ impl Ftl {
     fn invalidate(&mut self, home: Location) {
         if let Place::Flash(unit) = home.place(self.slots.count()) {
             let block = self.layout.block_of(unit);
-            if self.blocks.pins(block) > 0 {
-                self.lanes[self.layout.lane_of(block) as usize].superseded = true;
+            if !self.blocks.is_collectable(block) {
+                self.superseded_in(block);
             }
             self.clear_valid(block, unit);
         }

@@ -177,7 +177,6 @@ impl Ftl {
     pub(crate) fn start_victim(&mut self, lane: u32, block: u32, forced: bool) -> Job {
         let (valid, slc, lent) = (self.blocks.valid(block), self.is_slc(block), self.lent.holds(block));
         let short_by = self.shortage(lane);
-        self.learn_units_of(block);
         self.blocks.set_usage(block, Use::Victim);
         self.stats.victims += 1;
         self.stats.victim_units += u64::from(valid);

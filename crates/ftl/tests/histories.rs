@@ -65,6 +65,7 @@ fn draw(rng: &mut Rng) -> (Config, Faults, Vec<(u16, u32, u32)>) {
             separate: rng.chance(0.7),
             ahead: pick(rng, &[0, 1]),
             idle: Time::from_us(pick(rng, &[5, 50])),
+            batch: 1,
             copies: pick(rng, &[Some(4), Some(16), None]),
         },
         wear: Wear { dynamic: rng.chance(0.5), static_threshold: rng.chance(0.3).then_some(3) },
@@ -175,7 +176,9 @@ fn history_with_parity(seed: u64) -> Option<u64> {
 }
 
 fn go_through(seed: u64, drawn: (Config, Faults, Vec<(u16, u32, u32)>), rng: &mut Rng, plant: ftl::Plant) -> Went {
-    let (config, faults, bad) = drawn;
+    let (mut config, faults, bad) = drawn;
+    // In batches in every other history, without a draw that would change them all.
+    config.collection.batch = if config.collection.idle == Time::from_us(5) { 4 } else { 1 };
     let mut world = World::new(config, faults, &bad, seed);
     world.plant = plant;
     world.ftl.plant(plant);

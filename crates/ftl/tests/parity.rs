@@ -35,6 +35,7 @@ fn config(parity: Option<u32>) -> Config {
             ahead: 0,
             idle: Time::from_us(50),
             copies: None,
+            batch: 1,
         },
         wear: Wear { dynamic: true, static_threshold: None },
         map_cache: None,

@@ -365,6 +365,7 @@ fn translation(system: &System, geometry: Geometry, payload: PayloadKind, lent: 
             separate: f.gc.streams,
             ahead: f.gc.ahead,
             idle: f.gc.idle,
+            batch: f.gc.batch,
             copies: f.gc.copies,
         },
         wear: layer::Wear { dynamic: f.wear_levelling.dynamic, static_threshold: f.wear_levelling.static_threshold },

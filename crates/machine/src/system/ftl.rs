@@ -154,8 +154,11 @@ section! {
         "ftl.gc.streams" streams: bool = BOOL,
             assumed("true", "what was copied is colder than what was just written"),
             "Host writes and copies go to blocks of their own.";
+        "ftl.gc.batch" batch: u32 = COUNT.within(1.0, 64.0),
+            assumed("1", "the least memory for copies"),
+            "Pages of each die that collection reads in a row before their data is programmed: a die that turns from reading to programming idles for the transfers of both.";
         "ftl.gc.copies" copies: Option<u32> = COUNT.within(1.0, 65536.0).or("auto"),
-            assumed("auto", "two programs for each die of the group, and at least 64 units"),
+            assumed("auto", "two batches for each die of the group, and at least 64 units"),
             "Units of a group that are being copied at once; auto: what keeps its dies busy.";
     }
 }
