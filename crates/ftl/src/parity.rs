@@ -14,10 +14,11 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use media::{Action, Class, Move, OpId, ProgramOp, Status};
 
+use crate::blocks::Use;
 use crate::buffer::{Holds, NIL, Owner, Slots};
 use crate::command::{Kind, Operation};
 use crate::config::Config;
-use crate::lane::Room;
+use crate::lane::{Front, Room};
 use crate::layout::Layout;
 use crate::location::Location;
 use crate::rebuild::Rebuild;
@@ -201,24 +202,20 @@ impl Ftl {
         let parity = self.parity.as_ref().expect("called only where there is parity");
         let Some(Open { first, place, .. }) = parity.of(block).map(|at| &parity.open[at]) else { return };
         let (last, place) = (first + stripe - 1, *place);
-        let fronts = &self.lanes[lane as usize].fronts;
-        let Some(stream) = fronts.iter().position(|front| front.is_some_and(|front| front.block == block)) else {
-            return;
-        };
-        let Some(front) = fronts[stream] else { return };
+        let of_block =
+            |(at, front): (usize, &Option<Front>)| front.filter(|f| f.block == block).map(|front| (at, front));
+        let found = self.lanes[lane as usize].fronts.iter().enumerate().find_map(of_block);
+        let Some((stream, front)) = found else { return };
         let data = |next: u32| if next == place { last } else { next };
-        if (front.next..last).any(|next| self.room_at(lane, block, data(next)).units > 0) {
-            return;
-        }
         let room = self.room_at(lane, block, place);
-        if room.units == 0 {
-            // The program after next gives it up.
+        // Where no plane is left for it, the program that comes next gives it up.
+        if room.units == 0 || (front.next..last).any(|next| self.room_at(lane, block, data(next)).units > 0) {
             return;
         }
         let fronts = &mut self.lanes[lane as usize].fronts;
-        fronts[stream] = (last + 1 < front.end).then_some(crate::lane::Front { next: last + 1, ..front });
+        fronts[stream] = (last + 1 < front.end).then_some(Front { next: last + 1, ..front });
         if fronts[stream].is_none() {
-            self.blocks.set_usage(block, crate::blocks::Use::Full);
+            self.blocks.set_usage(block, Use::Full);
         }
         self.program_parity(room, class, out);
     }
@@ -295,7 +292,7 @@ impl Ftl {
 
     /// `block` is erased.
     pub(crate) fn forget_stripes(&mut self, block: u32) {
-        if let Some(parity) = self.parity.as_mut().filter(|parity| !parity.left_out.is_empty()) {
+        if let Some(parity) = &mut self.parity {
             parity.left_out.retain(|(at, _)| *at != block);
         }
     }
