@@ -165,7 +165,7 @@ fn scattered_frames_are_found_as_they_were_left() {
         let outcome = play("hbf", &[("memory.frames", frames)], &format!("left-{frames}"), text);
         assert_eq!(number(&outcome, "/cache/misses"), 0.0, "{frames}");
     }
-    let error = System::load("hbf", &[("memory.frames", "4KiB")]).err().expect("too small").to_string();
+    let error = System::load("hbf", &[("memory.frames", "4KiB")]).expect_err("too small").to_string();
     assert!(error.contains("memory.frames") && error.contains("at least 64KiB"), "{error}");
 }
 
