@@ -21,10 +21,12 @@ impl Ftl {
         true
     }
 
-    /// A unit of `block`, which may be a victim, is superseded: a copy of it may be pending, and what is not copied makes
-    /// room.
+    /// A unit of `block` is superseded: if that is a victim, a copy of it may be pending, and what is not copied makes room.
     #[inline]
     pub(crate) fn superseded_in(&mut self, block: u32) {
+        if self.blocks.is_collectable(block) {
+            return;
+        }
         let lane = self.layout.lane_of(block);
         self.turns.rejoin(lane);
         if self.blocks.pins(block) > 0 {

@@ -544,9 +544,7 @@ impl Ftl {
     fn invalidate(&mut self, home: Location) {
         if let Place::Flash(unit) = home.place(self.slots.count()) {
             let block = self.layout.block_of(unit);
-            if !self.blocks.is_collectable(block) {
-                self.superseded_in(block);
-            }
+            self.superseded_in(block);
             self.clear_valid(block, unit);
         }
     }
