@@ -199,3 +199,16 @@ def test_write_amplification_is_not_shown_for_a_sliver_of_a_drive_write(tmp_path
     result = nandram.run("nvme-client-tlc", path, precondition="steady", cache=None)
     (line,) = (line for line in result.notes if line.startswith("write amplification"))
     assert line.startswith("write amplification: not shown for 0.008"), line
+
+
+@pytest.mark.parametrize("repeat", [10**22, 1_000_000])
+def test_a_sweep_of_too_many_runs_is_refused_before_they_are_listed(
+    repeat: int, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "sweep.toml"
+    path.write_text(
+        f'system = "{TINY}"\nrepeat = {repeat}\njob = "[j]\\nrw=read\\nsize={{size}}"\n'
+        '[space]\nkind = "grid"\naxes = { size = ["4k", "8k"] }\n'
+    )
+    found = told(capsys, "sweep", str(path), "-o", str(tmp_path / "out"))
+    assert f"repeat: found `{repeat}`, expected at most 50000 for 2 configurations" in found

@@ -121,6 +121,9 @@ def read(path: Path) -> Declared:
         options["wrap"] = top.take("wrap", "true or false", bool)
     seed, repeat = top.whole("seed", 0, 1), top.whole("repeat", 1, 1)
     space = spaces.read(top.table("space"))
+    if space.count * repeat > spaces.RUNS_MAX:
+        most = spaces.RUNS_MAX // space.count
+        raise top.error("repeat", repeat, f"at most {most} for {space.count} configurations")
     measures = _measures(top.table("measures"))
     trace = path.parent / top.text("trace") if given == ["trace"] else None
     declared = Declared(
