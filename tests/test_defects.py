@@ -201,14 +201,20 @@ def test_write_amplification_is_not_shown_for_a_sliver_of_a_drive_write(tmp_path
     assert line.startswith("write amplification: not shown for 0.008"), line
 
 
-@pytest.mark.parametrize("repeat", [10**22, 1_000_000])
-def test_a_sweep_of_too_many_runs_is_refused_before_they_are_listed(
-    repeat: int, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+@pytest.mark.parametrize(
+    ("line", "mistake"),
+    [
+        (f"repeat = {10**22}", f"repeat: found `{10**22}`, expected at most 50000 for 2 configurations"),
+        ("repeat = 1000000", "repeat: found `1000000`, expected at most 50000 for 2 configurations"),
+        (f"seed = {2**64 - 1}\nrepeat = 2", f"seed: found `{2**64 - 1}`, expected seeds of at most {2**64 - 1}"),
+    ],
+)
+def test_a_sweep_of_too_many_runs_or_seeds_is_refused_at_once(
+    line: str, mistake: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     path = tmp_path / "sweep.toml"
     path.write_text(
-        f'system = "{TINY}"\nrepeat = {repeat}\njob = "[j]\\nrw=read\\nsize={{size}}"\n'
+        f'system = "{TINY}"\n{line}\njob = "[j]\\nrw=read\\nsize={{size}}"\n'
         '[space]\nkind = "grid"\naxes = { size = ["4k", "8k"] }\n'
     )
-    found = told(capsys, "sweep", str(path), "-o", str(tmp_path / "out"))
-    assert f"repeat: found `{repeat}`, expected at most 50000 for 2 configurations" in found
+    assert mistake in told(capsys, "sweep", str(path), "-o", str(tmp_path / "out"))

@@ -68,7 +68,7 @@ def test_every_chart_has_title_axes_and_source(page: Page) -> None:
         "What moves tiny.read_us",
         "Response times: fraction answered within a time",
         "Throughput over time",
-        "Utilisation of the dies",
+        "Utilization of the dies",
         "Wear by die: programs and erases",
     ):
         assert title in titles
@@ -197,7 +197,7 @@ def test_a_drive_that_was_not_worn_has_no_chart_of_wear(tmp_path: Path) -> None:
     job.write_text("[reads]\nrw=randread\nbs=4k\nnumber_ios=50\n")
     result = nandram.run(TINY, str(job), precondition="fill")
     titles = [each["title"] for each in Page(run_page(result)).figures]
-    assert "Utilisation of the dies" in titles
+    assert "Utilization of the dies" in titles
     assert not any(title.startswith("Wear") for title in titles)
 
 

@@ -23,6 +23,7 @@ pub use energy::{EnergyByMemory, Wear};
 use events::{Event, View};
 use flow::Flow;
 pub use flow::FlowStats;
+pub use report::Reading;
 use outside::{Around, purpose_of};
 use way::Way;
 
