@@ -100,12 +100,20 @@ def prepare(folder: Path) -> None:
     assert status == 0, "the inputs cannot be made"
 
 
+def data_in_use() -> int:
+    """Return the bytes that this process counts as data."""
+    [line] = [each for each in Path("/proc/self/status").read_text().splitlines() if each.startswith("VmData:")]
+    return 1024 * int(line.split()[1])
+
+
 def _play(command: list[str], folder: Path) -> None:
     """In the child: limits, then the command."""
     os.setsid()
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     resource.setrlimit(resource.RLIMIT_CPU, (CPU_S + 1, CPU_S + 2))
-    resource.setrlimit(resource.RLIMIT_DATA, (DATA_BYTES, DATA_BYTES))
+    # Beside what the libraries have reserved, of which little is in memory: that is seen to at the end.
+    data_bytes = DATA_BYTES + data_in_use()
+    resource.setrlimit(resource.RLIMIT_DATA, (data_bytes, data_bytes))
     os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
     for stream, name in ((1, "stdout"), (2, "stderr")):
         os.dup2(os.open(folder / name, os.O_CREAT | os.O_RDWR, 0o600), stream)
@@ -164,7 +172,7 @@ def verdict(command: list[str], folder: Path, tally: Tally) -> str | None:
         name: (folder / name).read_text(errors="replace") if (folder / name).exists() else ""
         for name in ("stdout", "stderr")
     }
-    lines = text["stderr"].strip().splitlines()
+    lines = text["stderr"].strip("\n").split("\n") if text["stderr"] else []
     last = lines[-1][:300] if lines else ""
     if late:
         return f"took more than {WALL_S} s"
@@ -183,6 +191,8 @@ def verdict(command: list[str], folder: Path, tally: Tally) -> str | None:
         return f"a mistake in {len(lines)} lines: {last}"
     if spent > CPU_S:
         return f"took {spent:.1f} s: {last}"
+    if 1024 * usage.ru_maxrss > DATA_BYTES:
+        return f"took {usage.ru_maxrss / 1024:.0f} MiB of memory: {last}"
     return None
 
 

@@ -201,6 +201,38 @@ def test_write_amplification_is_not_shown_for_a_sliver_of_a_drive_write(tmp_path
     assert line.startswith("write amplification: not shown for 0.008"), line
 
 
+def test_control_characters_of_a_file_are_not_sent_to_the_terminal(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "job.fio"
+    path.write_bytes(b"[a\x1b[2J\x1d\x85\n")
+    found = told(capsys, "run", TINY, str(path))
+    assert found.removesuffix("\n").isprintable()
+
+
+def test_a_damaged_sweep_is_one_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "sweep.toml"
+    path.write_text(
+        f'system = "{TINY}"\njob = "[j]\\nrw=read\\nnumber_ios=20\\nbs={{size}}"\n'
+        '[space]\nkind = "grid"\naxes = { size = ["4k", "8k"] }\n'
+    )
+    nandram.sweep(path, tmp_path / "out", jobs=1, cache=None)
+    for name in ("plan.parquet", "part-000000.parquet"):
+        content = (tmp_path / "out" / name).read_bytes()
+        for damaged in (content[:-20], b"", content[: len(content) // 2] + bytes(len(content) // 2)):
+            (tmp_path / "out" / name).write_bytes(damaged)
+            assert f"{name}: is damaged: " in told(capsys, "report", str(tmp_path / "out"), "-o", str(tmp_path / "r"))
+            with pytest.raises(nandram.UserError, match="is damaged"):
+                nandram.read_sweep(tmp_path / "out")
+        (tmp_path / "out" / name).write_bytes(content)
+
+
+def test_a_figure_that_is_no_number_is_shown_as_it_is() -> None:
+    from nandram.report.page import figure
+
+    assert [figure(each) for each in (float("nan"), float("inf"), 2.0, 0.25)] == ["nan", "inf", "2", "0.25"]
+
+
 @pytest.mark.parametrize(
     ("line", "mistake"),
     [
