@@ -210,7 +210,7 @@ def test_control_characters_of_a_file_are_not_sent_to_the_terminal(
     assert found.removesuffix("\n").isprintable()
 
 
-def test_a_damaged_sweep_is_one_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_damaged_table_of_a_sweep_is_one_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = tmp_path / "sweep.toml"
     path.write_text(
         f'system = "{TINY}"\njob = "[j]\\nrw=read\\nnumber_ios=20\\nbs={{size}}"\n'
