@@ -217,7 +217,15 @@ def test_a_drawing_of_every_preset() -> None:
         settings = json.loads(_core.settings(name, []))
         root = ElementTree.fromstring(draw(settings))
         words = " ".join(text.text or "" for text in root.iter("text"))
-        assert "Controller" in words
+        assert ElementTree.fromstring(draw(settings, narrow=True)).get("width") == "340"
+        kind = settings["memory.type"]["value"].strip('"') if "memory.type" in settings else "none"
+        link = settings["link.type"]["value"].strip('"')
+        assert ("Controller" in words, "Main memory" in words) == (link != "none", link == "none")
+        if link == "none" and kind == "dram":
+            # What it has not is not drawn, though the file has defaults for it.
+            assert "Flash" not in words
+            assert "dies" not in words
+            continue
         assert name != "nvme-client-tlc" or "capacity 1.00 TB" in words
         if "flash.read" in settings:
             assert settings["flash.read"]["value"].strip('"[').split('"')[0] in words

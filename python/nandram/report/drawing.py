@@ -20,11 +20,10 @@ def draw(settings: Mapping[str, Mapping[str, Any]], *, narrow: bool = False) -> 
     `narrow`: the parts stand below each other.
     """
     value = {key: _plain(each["value"]) for key, each in settings.items()}
-    parts = [("host", _host(value)), ("device", _device(value)), ("flash", _flash(value))]
-    wires = [_link(value), _channel(value)]
+    parts, wires = _machine(value)
     pieces, height = _stacked(parts, wires) if narrow else _in_line(parts, wires)
     width = NARROW if narrow else WIDTH
-    dies, below = _dies(value, height + 6, width)
+    dies, below = _dies(value, height + 6, width) if parts[-1][0] == "flash" else ("", 0.0)
     return (
         f'<svg viewBox="0 0 {width} {height + 6 + below:.0f}" width="{width}" role="img" '
         'aria-label="the parts of the system and their links" '
@@ -35,9 +34,22 @@ def draw(settings: Mapping[str, Mapping[str, Any]], *, narrow: bool = False) -> 
 _Parts = list[tuple[str, list[str]]]
 
 
+def _machine(value: Mapping[str, Any]) -> tuple[_Parts, list[list[str]]]:
+    """Return the parts of a machine, and what joins each to the next."""
+    memory = value.get("memory.type", "none")
+    flash = ("flash", _flash(value))
+    if value.get("link.type") != "none":
+        processor = _cpu(value) if memory != "none" else []
+        parts = [("host", (processor[:1] + processor[-2:] + _host(value))[:7]), ("device", _device(value)), flash]
+        return parts, [_link(value), _channel(value)]
+    buses = _named(value, {"memory.standard": "{}", "memory.channels": "{} channels"})
+    parts = [("cpu", _cpu(value)), ("memory", _memory(value))]
+    return (parts, [buses]) if memory == "dram" else ([*parts, flash], [buses, _channel(value)])
+
+
 def _in_line(parts: _Parts, wires: list[list[str]]) -> tuple[list[str], float]:
     """Return the parts beside each other, and their height."""
-    width = (WIDTH - 2 * WIRE) / 3
+    width = (WIDTH - (len(parts) - 1) * WIRE) / len(parts)
     rows = max(len(lines) for _, lines in parts)
     height = TOP + (rows + 1) * LINE + 20
     pieces = []
@@ -74,7 +86,7 @@ def _stacked(parts: _Parts, wires: list[list[str]]) -> tuple[list[str], float]:
     return pieces, y
 
 
-_TITLES = {"host": "Host", "device": "Controller", "flash": "Flash"}
+_TITLES = {"host": "Host", "device": "Controller", "flash": "Flash", "cpu": "Processor", "memory": "Main memory"}
 
 
 def _plain(text: str) -> Any:
@@ -118,6 +130,37 @@ def _host(value: Mapping[str, Any]) -> list[str]:
             "device.hmb.size": "lends the drive {}",
         },
     )[:7]
+
+
+def _cpu(value: Mapping[str, Any]) -> list[str]:
+    return _named(
+        value,
+        {
+            "cpu.clock": "clock {}",
+            "cpu.width": "{} instructions a cycle",
+            "cpu.window": "window of {}",
+            "cpu.l1.size": "L1 {}",
+            "cpu.l2.size": "L2 {}",
+            "cpu.llc.size": "last-level cache {}",
+            "memory.size": "memory {}",
+        },
+    )
+
+
+def _memory(value: Mapping[str, Any]) -> list[str]:
+    keys = {
+        "memory.ranks": "{} ranks a channel",
+        "memory.stack": "{} behind each rank's select" if value.get("memory.stack") != 1 else "",
+        "memory.cache.size": "DRAM cache {}",
+        "memory.cache.ways": "{} ways",
+        "memory.prefetch.type": "prefetches {}",
+        "nvmm.capacity": "capacity {}",
+        "nvmm.policy": "collects {}",
+        "memory.interleave": "interleaved by {}",
+        "memory.scheduler": "scheduled {}",
+        "memory.latency": "latency {}",
+    }
+    return [line for line in _named(value, keys) if line][:7]
 
 
 def _device(value: Mapping[str, Any]) -> list[str]:
