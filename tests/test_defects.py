@@ -227,6 +227,12 @@ def test_a_damaged_table_of_a_sweep_is_one_line(tmp_path: Path, capsys: pytest.C
         (tmp_path / "out" / name).write_bytes(content)
 
 
+def test_seeds_are_checked_without_a_workload_too(capsys: pytest.CaptureFixture[str]) -> None:
+    assert told(capsys, "compare", TINY, TINY, "--seeds", "0") == (
+        "error: seeds: found 0, expected a whole number from 1\n"
+    )
+
+
 def test_a_figure_that_is_no_number_is_shown_as_it_is() -> None:
     from nandram.report.page import figure
 

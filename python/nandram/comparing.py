@@ -104,6 +104,7 @@ def compare(
 
     Raises `UserError` for a mistake in any of these.
     """
+    at_least_one("seeds", seeds)
     first, second = _side(a), _side(b)
     if workload is None:
         if options:
@@ -114,7 +115,6 @@ def compare(
             raise UserError(
                 f"compare: found the result {first.name if first.results else second.name}, expected systems"
             )
-        at_least_one("seeds", seeds)
         results = _run((first, second), workload, seeds, jobs, options)
     found: list[Difference] = []
     if results[0] and results[1]:

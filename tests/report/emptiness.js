@@ -11,11 +11,13 @@ image.onload = () => {
     const box = figure.getBoundingClientRect(), left = Math.ceil(box.left + scrollX) + 2, top = Math.ceil(box.top + scrollY) + 2;
     const columns = Math.floor((box.width - 4) / CELL), rows = Math.floor((box.height - 4) / CELL);
     const { data } = context.getImageData(left, top, columns * CELL, rows * CELL);
+    // The card's own color, in its padding: its corners are round.
+    const own = 4 * (Math.floor(rows / 2) * CELL * columns * CELL + 2);
     const empty = (row, column) => {
       for (let y = row * CELL; y < (row + 1) * CELL; y++) {
         for (let x = column * CELL; x < (column + 1) * CELL; x++) {
           const at = 4 * (y * columns * CELL + x);
-          if ([0, 1, 2].some((each) => Math.abs(data[at + each] - data[each]) > 6)) return false;
+          if ([0, 1, 2].some((each) => Math.abs(data[at + each] - data[own + each]) > 6)) return false;
         }
       }
       return true;

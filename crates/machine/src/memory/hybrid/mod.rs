@@ -23,8 +23,8 @@ pub use energy::{EnergyByMemory, Wear};
 use events::{Event, View};
 use flow::Flow;
 pub use flow::FlowStats;
-pub use report::Reading;
 use outside::{Around, purpose_of};
+pub use report::Reading;
 use way::Way;
 
 /// The number that the one controller of the machine has.

@@ -4,9 +4,9 @@ use nvmm::hybrid::Stats as CacheStats;
 use serde_json::{Map, Value, json};
 use sim::Time;
 
+use super::HybridMemory;
 use super::energy::{EnergyByMemory, Wear};
 use super::flow::FlowStats;
-use super::HybridMemory;
 
 /// The memory's counters at one point in time.
 #[derive(Clone, Copy, Debug)]
