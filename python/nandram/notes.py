@@ -51,7 +51,7 @@ def of(inside: dict[str, Any], *, reads: bool) -> list[str]:
     elif "cpu" in inside:
         lines += _programs(inside)
         drive = f", of the drive's flash {inside['drive']['energy_j']:.4g} J" if "drive" in inside else ""
-        lines.append(f"energy of main memory over the whole run: {inside['energy_j']['memory']:.4g} J{drive}")
+        lines.append(f"energy of main memory: {inside['energy_j']['memory']:.4g} J{drive}")
     else:
         if reads and prepared["kind"] == "none" and not any(inside["ftl"][key] for key in _SERVED):
             lines.append("the drive was empty: reads found nothing written, and touched no flash (precondition: fill)")
@@ -105,7 +105,7 @@ def _programs(inside: dict[str, Any]) -> list[str]:
     if cache is not None:
         asked = cache["hits"] + cache["merged"] + cache["misses"]
         lines.append(
-            f"cache of DRAM, from the run's beginning: {100 * (asked - cache['misses']) / max(asked, 1):.1f} % hits, "
+            f"cache of DRAM: {100 * (asked - cache['misses']) / max(asked, 1):.1f} % hits, "
             f"{count(cache['misses'], 'page')} of flash asked for, {cache['prefetches']:,} read ahead, "
             f"{inside['nvmm']['programs_host']:,} written back"
         )

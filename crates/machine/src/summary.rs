@@ -9,7 +9,6 @@ use sim::{Histogram, Time};
 
 use crate::counters::{Counters, busy_names};
 use crate::fio_json::{self, Issued};
-use crate::front::shared_buffer::Report;
 use crate::measured::{Group, Measured};
 use crate::record::{Direction, Totals};
 use crate::run::Outcome;
@@ -248,9 +247,9 @@ fn inside(system: &System, outcome: &Outcome) -> Value {
     });
     all["ftl"]["read_only"] = json!(ftl.is_read_only());
     all["ftl"]["erases_per_block"] = json!({ "min": least, "mean": mean, "max": most });
-    let ecc = nand.ecc_stats(end);
-    if let Some(report) = machine.front().shared_buffer(end, ecc.decoded_bytes, ecc.encoded_bytes) {
-        all["shared_buffer"] = shared_buffer(&report, outcome, end);
+    if let Some(of_window) = shared_buffer(&window) {
+        all["shared_buffer"] = of_window;
+        all["whole_run"]["shared_buffer"] = shared_buffer(&whole_run).unwrap_or_default();
     }
     if ftl.uses_host_memory() {
         all["host_memory"] = json!({
@@ -291,31 +290,33 @@ fn inside(system: &System, outcome: &Outcome) -> Value {
 }
 
 /// What a path through a shared buffer did: the interface and the protocol as the driver sees them, the buffer's banks,
-/// the memory buses.
-fn shared_buffer(report: &Report, outcome: &Outcome, end: Time) -> Value {
+/// the memory buses. `None` on any other path.
+fn shared_buffer(counters: &Counters) -> Option<Value> {
+    let (report, ecc) = counters.shared_buffer.as_deref()?;
+    let end = counters.at;
     let rate = |bytes: u64, time: Time| if time > Time::ZERO { bytes as f64 / time.secs_f64() } else { 0.0 };
     let (host, banks) = (&report.host, &report.banks);
     let overhead = host.response.saturating_sub(host.interface);
-    let ecc = outcome.machine.nand().ecc_stats(end);
-    let (energy, flash) = (&report.energy, outcome.machine.nand().energy(end).total());
+    let (energy, flash) = (&report.energy, counters.energy.total());
     let total = energy.total() + flash;
     let buses: Map<String, Value> = report
         .buses
         .iter()
         .map(|bus| {
+            let beside = (bus.traffic_lines > 0).then(|| bus.traffic_waits / bus.traffic_lines);
             let all = json!({
                 "utilisation": part_of(bus.busy, end),
                 "word_bytes": bus.word_bytes,
                 "buffer_bytes": bus.buffer_bytes,
                 "dram_bytes": bus.dram_bytes,
                 "traffic_bytes": bus.traffic_bytes,
-                "traffic_latency_ns": bus.traffic_beside.map(|t| t.ps() as f64 / 1000.0),
+                "traffic_latency_ns": beside.map(|t| t.ps() as f64 / 1000.0),
                 "traffic_latency_alone_ns": bus.traffic_alone.map(|t| t.ps() as f64 / 1000.0),
             });
             (bus.name.to_owned(), all)
         })
         .collect();
-    json!({
+    Some(json!({
         "data_buffer_bytes": report.data_buffer_bytes,
         "region_bytes": report.region_bytes,
         "split_bytes": report.split_bytes,
@@ -373,7 +374,7 @@ fn shared_buffer(report: &Report, outcome: &Outcome, end: Time) -> Value {
             "total": total.joules(),
         },
         "power_w": if end > Time::ZERO { total.joules() / end.secs_f64() } else { 0.0 },
-    })
+    }))
 }
 
 pub(crate) fn part_of(busy: Time, end: Time) -> f64 {

@@ -60,7 +60,7 @@ def main(arguments: list[str] | None = None) -> None:
         message = error.format_message() if isinstance(error, TyperException) else str(error)
         # Without a command there is no message, or the message is the help.
         if message:
-            print(message if message.startswith("Usage: ") else f"error: {message}", file=sys.stderr)
+            print(message if message.startswith("Usage: ") else f"error: {_plain(message)}", file=sys.stderr)
         status = 2
     except (KeyboardInterrupt, typer.Abort):
         print("interrupted", file=sys.stderr)
@@ -77,6 +77,11 @@ def main(arguments: list[str] | None = None) -> None:
         _forget_output()
         status = 2
     sys.exit(status or 0)
+
+
+def _plain(message: str) -> str:
+    """Return a message with the control characters of what it quotes written as escapes."""
+    return "".join(each if each.isprintable() else repr(each)[1:-1] for each in message)
 
 
 def _forget_output() -> None:

@@ -5,6 +5,8 @@
 
 #[path = "shared_buffer/memory.rs"]
 mod memory;
+#[path = "shared_buffer/window.rs"]
+mod window;
 
 use std::cell::Cell;
 

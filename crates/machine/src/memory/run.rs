@@ -12,7 +12,7 @@ use workload::program::{Before, Programs};
 
 use super::drive::Drive;
 use super::frames::Frames;
-use super::{HybridError, MainMemory};
+use super::{HybridError, MainMemory, Reading};
 use crate::record::{Ended, Recorder};
 use crate::run::{Measured, Progress, RunOptions, WATCH_EVERY};
 use crate::summary::whole;
@@ -76,11 +76,11 @@ pub trait World: Kernel {
     fn advance(&mut self, now: Time);
     /// What it did since it was last asked.
     fn effects(&mut self) -> &mut Effects;
-    /// The energy of its devices until `end`; `None` if it has none.
-    fn energy(&self, end: Time) -> Option<Energy>;
-    /// What it did in all, for the summary.
-    fn report(&mut self, end: Time) -> Map<String, Value>;
-    /// What was counted so far is not to be reported.
+    /// The energy of its devices until `end`, from when measuring began and of the whole run; `None` if it has none.
+    fn energy(&self, end: Time) -> Option<(Energy, Energy)>;
+    /// Counters since measuring began, and those of the whole run that it keeps, for the summary.
+    fn report(&mut self, end: Time) -> (Map<String, Value>, Map<String, Value>);
+    /// Measuring begins.
     fn begin(&mut self, now: Time);
 }
 
@@ -121,14 +121,14 @@ impl World for InMemory {
     fn effects(&mut self) -> &mut Effects {
         &mut self.effects
     }
-    fn energy(&self, _: Time) -> Option<Energy> {
+    fn energy(&self, _: Time) -> Option<(Energy, Energy)> {
         None
     }
-    fn report(&mut self, _: Time) -> Map<String, Value> {
+    fn report(&mut self, _: Time) -> (Map<String, Value>, Map<String, Value>) {
         let (faults, calls) = self.kernel.counted();
         let mut all = Map::new();
         all.insert("kernel".to_owned(), json!({ "faults": faults, "calls": calls }));
-        all
+        (all, Map::new())
     }
     fn begin(&mut self, _: Time) {
         self.kernel.reset_stats();
@@ -229,7 +229,10 @@ pub(crate) struct Flight<W: World> {
     program_of: Vec<u16>,
     device_lines: u32,
     fills: u64,
+    /// Whether measuring has begun; since when, until memory's counters then are read; the reading.
     begun: bool,
+    unread: Option<Time>,
+    reading: Option<Reading>,
 }
 
 impl<W: World> Flight<W> {
@@ -248,7 +251,20 @@ impl<W: World> Flight<W> {
             .flat_map(|(number, program)| std::iter::repeat_n(number as u16, usize::from(program.threads)))
             .collect();
         let recorder = Recorder::new(programs.programs().len());
-        Flight { programs, cpu, memory, frames, world, recorder, program_of, device_lines: 0, fills: 0, begun: false }
+        Flight {
+            programs,
+            cpu,
+            memory,
+            frames,
+            world,
+            recorder,
+            program_of,
+            device_lines: 0,
+            fills: 0,
+            begun: false,
+            unread: None,
+            reading: None,
+        }
     }
 
     /// Runs to the end.
@@ -267,6 +283,9 @@ impl<W: World> Flight<W> {
             let next = memory.min(world).min(cpu);
             assert!(next < Time::MAX, "threads have not ended, and nothing is under way");
             now = now.max(next);
+            if self.unread.is_some_and(|begun| begun <= next) {
+                self.read_memory();
+            }
             if memory == next {
                 self.memory.go_on(world.min(cpu), &mut done);
                 for (id, at) in done.drain(..) {
@@ -288,6 +307,7 @@ impl<W: World> Flight<W> {
                     self.begun = true;
                     self.recorder = Recorder::beginning(self.programs.programs().len(), self.cpu.begun());
                     self.world.begin(self.cpu.begun());
+                    self.unread = Some(self.cpu.begun());
                 }
             }
             turns += 1;
@@ -305,6 +325,13 @@ impl<W: World> Flight<W> {
             return Err(MemoryError::Failed(error.clone()));
         }
         Ok(self.outcome(system))
+    }
+
+    /// Reads memory's counters at the time at which measuring began: nothing earlier is still to come.
+    fn read_memory(&mut self) {
+        if let Some(begun) = self.unread.take() {
+            self.reading = Some(self.memory.reading(begun));
+        }
     }
 
     fn answered(&mut self, id: u32, at: Time) {
@@ -356,6 +383,7 @@ impl<W: World> Flight<W> {
 
     fn outcome(mut self, system: &System) -> MemoryOutcome {
         self.recorder.finish();
+        self.read_memory();
         let threads = self.cpu.thread_stats();
         let begun = self.cpu.begun();
         let end = threads.iter().map(|thread| thread.end).max().unwrap_or(Time::ZERO);
@@ -367,12 +395,21 @@ impl<W: World> Flight<W> {
         let shared = self.cpu.stats();
         let ipc = if cycles > 0.0 { instructions as f64 / cycles } else { 0.0 };
         let kernel: Time = threads.iter().map(|thread| thread.kernel).fold(Time::ZERO, |sum, each| sum + each);
-        let memory_energy = self.memory.energy(end);
-        let mut energy = json!({ "memory": memory_energy.joules(), "total": memory_energy.joules() });
-        if let Some(drive) = self.world.energy(end) {
-            energy["drive"] = drive.joules().into();
-            energy["total"] = (memory_energy + drive).joules().into();
-        }
+        let reading = self.memory.reading(end);
+        let before = self.reading.map_or(Energy::ZERO, |begun| begun.energy);
+        let drive = self.world.energy(end);
+        let energy_of = |memory: Energy, drive: Option<Energy>| {
+            let mut energy = json!({ "memory": memory.joules(), "total": memory.joules() });
+            if let Some(drive) = drive {
+                energy["drive"] = drive.joules().into();
+                energy["total"] = (memory + drive).joules().into();
+            }
+            energy
+        };
+        let energy = energy_of(reading.energy - before, drive.map(|(window, _)| window));
+        let mut whole_run = Map::new();
+        whole_run.insert("energy_j".to_owned(), energy_of(reading.energy, drive.map(|(_, whole_run)| whole_run)));
+        whole_run.extend(self.memory.report(&reading, None));
         let program_bytes: u64 = self.programs.regions().iter().map(|region| region.bytes).sum();
         let mut inside = json!({
             "system": system.title,
@@ -382,6 +419,7 @@ impl<W: World> Flight<W> {
             "requests": shared.fills,
             "preparation": { "kind": "none", "passes": 0, "write_amplification": null, "approximate": false },
             "warm_up": { "cut_s": begun.secs_f64(), "rule": "as asked" },
+            "window": { "from_s": begun.secs_f64(), "span_s": span.secs_f64(), "requests": shared.fills },
             "cpu": {
                 "threads": threads.len(),
                 "instructions": instructions,
@@ -411,9 +449,10 @@ impl<W: World> Flight<W> {
             )],
         });
         if let Value::Object(all) = &mut inside {
-            for (key, value) in self.memory.report(end).into_iter().chain(self.world.report(end)) {
-                all.insert(key, value);
-            }
+            let (window, whole) = self.world.report(end);
+            all.extend(self.memory.report(&reading, self.reading.as_ref()).into_iter().chain(window));
+            whole_run.extend(whole);
+            all.insert("whole_run".to_owned(), whole_run.into());
         }
         let jobs = self
             .programs

@@ -47,13 +47,20 @@ pub(super) fn check(system: &mut System) -> Result<(), SystemError> {
 }
 
 impl System {
-    /// The line that says that `keys` together do not work, at the place of the one that was set last.
+    /// The line that says that `keys` together do not work, at the place of the one that was set last. Where all of them
+    /// are defaults, that is the place of the kind of machine, for which they are too few.
     pub(super) fn conflict(&self, keys: &[&str], why: String) -> Result<(), SystemError> {
         let last = keys.iter().map(|key| self.setting(key)).rev().max_by_key(|setting| setting.layer);
-        match last.and_then(|setting| setting.place.clone()) {
-            Some(place) => Err(SystemError::Conflict { place, why }),
-            None => panic!("the defaults of {keys:?} contradict one another: {why}"),
+        if let Some(place) = last.and_then(|setting| setting.place.clone()) {
+            return Err(SystemError::Conflict { place, why });
         }
+        for kind in ["memory.type", "link.type"] {
+            if let Some(place) = self.setting(kind).place.clone() {
+                let why = format!("{}, and by default {why}", self.is(kind));
+                return Err(SystemError::Conflict { place, why });
+            }
+        }
+        panic!("the defaults of {keys:?} contradict one another: {why}")
     }
 
     /// `key is value`, as it was written.

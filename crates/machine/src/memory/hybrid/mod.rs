@@ -24,6 +24,7 @@ use events::{Event, View};
 use flow::Flow;
 pub use flow::FlowStats;
 use outside::{Around, purpose_of};
+pub use report::Reading;
 use way::Way;
 
 /// The number that the one controller of the machine has.
