@@ -82,7 +82,7 @@ pub fn steady(
         let open: Vec<u32> =
             (0..open_blocks(config)).map(|_| rng.below(u64::from(layout.block_programs)) as u32).collect();
         let in_open = u64::from(open.iter().sum::<u32>()) * u64::from(layout.program_units);
-        let victim = Victim::beside(&open, steady, &layout);
+        let victim = Victim::beside(&open, steady, config, &layout);
         let closed = closed_blocks(config, &blocks, victim.room_blocks);
         let in_closed = (in_lane - in_slc).saturating_sub(in_open + u64::from(victim.valid));
         let failed = |e: steady::SteadyError| ConfigError(format!("no steady state: {e}"));
@@ -134,10 +134,10 @@ struct Victim {
 impl Victim {
     /// As far collected as the space in the write points calls for, of which `open` gives the programs: pacing keeps the
     /// sum of free blocks, their rest and what the victim gave back at `start` blocks and one, and up to its slack more.
-    fn beside(open: &[u32], steady: &steady::Steady, layout: &Layout) -> Victim {
+    fn beside(open: &[u32], steady: &steady::Steady, config: &Config, layout: &Layout) -> Victim {
         let programs = i64::from(layout.block_programs);
         let rest: i64 = open.iter().map(|written| programs - i64::from(*written)).sum();
-        let rest = rest - slack_programs(layout);
+        let rest = rest - slack_programs(config, layout);
         let room_blocks = rest.div_euclid(programs) + i64::from(rest.rem_euclid(programs) > 0);
         let collected = (room_blocks * programs - rest) as u32;
         let left = 1.0 - f64::from(collected) / f64::from(layout.block_programs);
@@ -146,8 +146,8 @@ impl Victim {
 }
 
 /// Half of the slack that pacing leaves, in programs.
-fn slack_programs(layout: &Layout) -> i64 {
-    crate::pacing::slack(layout) / 2 / i64::from(layout.program_units)
+fn slack_programs(config: &Config, layout: &Layout) -> i64 {
+    crate::pacing::slack(config, layout) / 2 / i64::from(layout.program_units)
 }
 
 /// Blocks of `lane` without a bad plane, those of the SLC cache left out.
@@ -199,7 +199,7 @@ fn shape(
 ) -> Result<steady::Steady, ConfigError> {
     let open = open_blocks(config) as f64;
     // Half of each write point and half of the victim are space: what pacing keeps beyond them is in free blocks.
-    let slack = slack_programs(layout) as f64 / f64::from(layout.block_programs);
+    let slack = slack_programs(config, layout) as f64 / f64::from(layout.block_programs);
     let free = f64::from(config.collection.start) + 1.0 + slack - 0.5 * (open + 1.0);
     let failed = |e: steady::SteadyError| ConfigError(format!("no steady state: {e}"));
     // The victim counts as open, and is half collected on average. How much it held follows from the solution, which

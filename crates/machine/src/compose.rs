@@ -366,6 +366,7 @@ fn translation(system: &System, geometry: Geometry, payload: PayloadKind, lent: 
             ahead: f.gc.ahead,
             idle: f.gc.idle,
             copies: f.gc.copies,
+            slack: f.gc.slack,
         },
         wear: layer::Wear { dynamic: f.wear_levelling.dynamic, static_threshold: f.wear_levelling.static_threshold },
         map_cache: f.map_cache.size.map(|bytes| layer::MapCache {
@@ -390,6 +391,8 @@ fn translation(system: &System, geometry: Geometry, payload: PayloadKind, lent: 
             protected: d.power_loss_protection && cached,
             high: part(d.write_cache.high),
             low: part(d.write_cache.low),
+            resume: part(d.write_cache.resume),
+            holds_reads: d.write_cache.holds_reads,
             idle: d.write_cache.idle.unwrap_or(Time::MAX),
         },
         read_copies: (system.copy_blocks > 0)
