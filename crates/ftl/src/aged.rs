@@ -96,7 +96,7 @@ pub fn steady(
             (0..open_blocks(config)).map(|_| rng.below(u64::from(layout.block_programs)) as u32).collect();
         let in_open = open.iter().map(|programs| u64::from(layout.data_before(*programs))).sum::<u64>();
         let in_open = in_open * u64::from(layout.program_units);
-        let victim = Victim::beside(&open, steady, load, &layout);
+        let victim = Victim::beside(&open, steady, load, config, &layout);
         let closed = closed_blocks(config, &blocks, *kept, victim.room_blocks);
         let in_closed = (in_lane - in_slc).saturating_sub(in_open + u64::from(victim.valid));
         let failed = |e: steady::SteadyError| ConfigError(format!("no steady state: {e}"));
@@ -145,10 +145,10 @@ impl Victim {
     /// As far collected as the space in the write points calls for, of which `open` gives the programs: pacing keeps the
     /// sum of free blocks, their rest and what the victim gave back at `start` blocks and one, and up to its slack more.
     /// After a rest none is begun, and free blocks make up for it.
-    fn beside(open: &[u32], steady: &steady::Steady, load: Load, layout: &Layout) -> Victim {
+    fn beside(open: &[u32], steady: &steady::Steady, load: Load, config: &Config, layout: &Layout) -> Victim {
         let programs = i64::from(layout.block_programs);
         let rest: i64 = open.iter().map(|written| programs - i64::from(*written)).sum();
-        let rest = rest - slack_programs(load, layout);
+        let rest = rest - slack_programs(load, config, layout);
         let whole = rest.div_euclid(programs);
         if load == Load::Rested {
             return Victim { collected: 0, valid: steady.victim_valid.round() as u32, room_blocks: whole };
@@ -163,8 +163,8 @@ impl Victim {
 }
 
 /// What is left of the slack of pacing, in programs: half of it while the host writes, all of it after a rest.
-fn slack_programs(load: Load, layout: &Layout) -> i64 {
-    let slack = crate::pacing::slack(layout) / i64::from(layout.program_units);
+fn slack_programs(load: Load, config: &Config, layout: &Layout) -> i64 {
+    let slack = crate::pacing::slack(config, layout) / i64::from(layout.program_units);
     if load == Load::Busy { slack / 2 } else { slack }
 }
 
@@ -243,7 +243,7 @@ fn shape_with(
 ) -> Result<steady::Steady, ConfigError> {
     let open = open_blocks(config) as f64;
     // Half of each write point and half of the victim are space: what pacing keeps beyond them is in free blocks.
-    let slack = slack_programs(load, layout) as f64 / f64::from(layout.block_programs);
+    let slack = slack_programs(load, config, layout) as f64 / f64::from(layout.block_programs);
     let free = f64::from(kept) + slack - 0.5 * (open + 1.0);
     let failed = |e: steady::SteadyError| ConfigError(format!("no steady state: {e}"));
     // The victim counts as open, and is half collected on average. How much it held follows from the solution, which

@@ -47,6 +47,9 @@ pub struct Collection {
     pub batch: u32,
     /// Units in flight in a lane, raised to two programs' worth; `None`: what keeps its dies busy.
     pub copies: Option<u32>,
+    /// Units by which the host may take a lane below its target before it waits for copies, raised to two programs' worth;
+    /// `None`: an eighth of a block.
+    pub slack: Option<u32>,
 }
 
 /// Wear levelling.
@@ -130,6 +133,10 @@ pub struct Buffers {
     pub high: u32,
     /// Dirty units at which writing stops.
     pub low: u32,
+    /// Units that must be free before writes that found the RAM full are admitted; at most `write`.
+    pub resume: u32,
+    /// Reads wait behind writes that wait for room.
+    pub holds_reads: bool,
     /// Dirty data is written out, short programs padded, after this long without a write.
     pub idle: Time,
 }

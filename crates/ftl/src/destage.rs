@@ -45,7 +45,7 @@ impl Ftl {
     /// must go, however little it is.
     #[inline]
     pub(crate) fn is_starved(&self) -> bool {
-        self.moving | self.reserved == 0 && self.space_queue.0 != NIL
+        self.moving | self.reserved == 0 && !self.space_queue.is_empty()
     }
 
     #[inline(never)]

@@ -171,12 +171,7 @@ impl Ftl {
             return;
         }
         self.read_only = true;
-        while self.space_queue.0 != NIL {
-            let tag = Tag(self.space_queue.0);
-            self.space_queue.0 = self.commands[tag].next;
-            self.complete(tag, Status::NoSpace, out);
-        }
-        self.space_queue.1 = NIL;
+        self.refuse_waiting(out);
         self.sealed = 0;
         while let Some(durable) = self.durable.pop_front() {
             self.complete(durable.tag, Status::NoSpace, out);

@@ -13,6 +13,7 @@ use std::ops::Range;
 use media::{Action, Flash, OpId, PARITY, PageAddr, SECTOR, Tag};
 use sim::Time;
 
+use crate::admission::Queue;
 use crate::buffer::{Holds, NIL};
 use crate::command::Kind;
 use crate::location::{Location, Place};
@@ -370,7 +371,7 @@ impl Ftl {
         self.write_used -= self.reserved;
         self.reserved = 0;
         self.end_combining();
-        self.space_queue = (NIL, NIL);
+        self.space_queue = Queue::EMPTY;
         self.durable.clear();
         self.sealed = 0;
         coming

@@ -14,6 +14,7 @@
 //! * A trim leaves nothing in flash. Its journal page says: "as of sequence T these units are trimmed"; it is issued
 //!   when all programs before T are durable, so that a unit is trimmed exactly if its newest copy is older than T.
 
+mod admission;
 pub mod aged;
 mod blocks;
 mod buffer;
@@ -191,7 +192,7 @@ pub struct Ftl {
     last_command: Time,
     /// Something was written since collection last worked ahead.
     idle_due: bool,
-    space_queue: (u32, u32),
+    space_queue: admission::Queue,
     durable: VecDeque<Durable>,
     sealed: usize,
     /// Victims without a valid unit, and the sequence number that must be durable before they are erased.
@@ -289,7 +290,7 @@ impl Ftl {
             host_paced: false,
             unpaced: false,
             target: pacing::target_units(&config) as i64,
-            slack: pacing::slack(&layout),
+            slack: pacing::slack(&config, &layout),
             idle: false,
             stirred: false,
             dirty: List::new(),
@@ -307,7 +308,7 @@ impl Ftl {
             last_write: Time::ZERO,
             last_command: Time::ZERO,
             idle_due: false,
-            space_queue: (NIL, NIL),
+            space_queue: admission::Queue::EMPTY,
             durable: VecDeque::new(),
             sealed: 0,
             empty: Vec::new(),
@@ -334,12 +335,7 @@ impl Ftl {
             config,
         };
         ftl.parity = Parity::new(&ftl.config, &ftl.layout, &mut ftl.slots).map(Box::new);
-        let keeps_none = ftl.config.buffers.read == 0
-            && ftl.config.host_memory.is_none()
-            && ftl.config.read_copies.is_none()
-            && ftl.parity.is_none()
-            && !ftl.refresh.is_on();
-        if ftl.map.is_none() && !ftl.config.moves && keeps_none {
+        if ftl.reads_plainly() {
             ftl.plainly_readable = u64::from(ftl.config.user_units);
         }
         Ok(ftl)
@@ -367,7 +363,7 @@ impl Ftl {
         self.commands.start(tag, &request);
         self.idle_due |= request.op != Op::Read;
         match request.op {
-            Op::Read => self.read(tag, out),
+            Op::Read => self.admit_read(tag, out),
             Op::Write => self.write(tag, out),
             Op::Trim => self.trim(tag, out),
             Op::Flush => self.flush(tag, out),

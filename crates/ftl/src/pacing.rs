@@ -49,7 +49,7 @@ pub(crate) const START_MIN: u32 = 3;
 /// Free space in units below which a lane of `config` collects.
 pub(crate) fn target_units(config: &Config) -> u64 {
     let layout = Layout::new(config);
-    (u64::from(config.collection.start) + 1) * u64::from(layout.data_units) + slack(&layout) as u64
+    (u64::from(config.collection.start) + 1) * u64::from(layout.data_units) + slack(config, &layout) as u64
 }
 
 /// Units that are programmed, at most, before `units` more of the host are, while a drive of `config` is overwritten under
@@ -69,8 +69,8 @@ pub fn programmed_before(config: &Config, units: u64) -> u64 {
 }
 
 /// Units by which the host may take a lane below its target.
-pub(crate) fn slack(layout: &Layout) -> i64 {
-    i64::from((layout.block_units / 8).max(2 * layout.program_units))
+pub(crate) fn slack(config: &Config, layout: &Layout) -> i64 {
+    i64::from(config.collection.slack.unwrap_or(layout.block_units / 8).max(2 * layout.program_units))
 }
 
 impl Ftl {

@@ -23,7 +23,8 @@ impl Ftl {
 
     /// When collection begins to work ahead, if no command comes before.
     fn idle_at(&self) -> Option<Time> {
-        self.idle_due.then(|| self.last_command.saturating_add(self.config.collection.idle))
+        let due = self.idle_due && !self.space_queue.is_held();
+        due.then(|| self.last_command.saturating_add(self.config.collection.idle))
     }
 
     /// When dirty data goes to flash, if nothing is written before.

@@ -67,6 +67,7 @@ fn draw(rng: &mut Rng) -> (Config, Faults, Vec<(u16, u32, u32)>) {
             idle: Time::from_us(pick(rng, &[5, 50])),
             batch: 1,
             copies: pick(rng, &[Some(4), Some(16), None]),
+            slack: pick(rng, &[None, Some(1)]),
         },
         wear: Wear { dynamic: rng.chance(0.5), static_threshold: rng.chance(0.3).then_some(3) },
         map_cache: rng.chance(0.4).then(|| MapCache {
@@ -86,6 +87,8 @@ fn draw(rng: &mut Rng) -> (Config, Faults, Vec<(u16, u32, u32)>) {
             protected,
             high: pick(rng, &[0, 4]),
             low: 0,
+            resume: pick(rng, &[0, 0, 4, 8]),
+            holds_reads: rng.chance(0.3),
             idle: Time::from_us(20),
         },
         slc,

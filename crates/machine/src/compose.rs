@@ -367,6 +367,7 @@ fn translation(system: &System, geometry: Geometry, payload: PayloadKind, lent: 
             idle: f.gc.idle,
             batch: f.gc.batch,
             copies: f.gc.copies,
+            slack: f.gc.slack,
         },
         wear: layer::Wear { dynamic: f.wear_levelling.dynamic, static_threshold: f.wear_levelling.static_threshold },
         map_cache: f.map_cache.size.map(|bytes| layer::MapCache {
@@ -391,6 +392,8 @@ fn translation(system: &System, geometry: Geometry, payload: PayloadKind, lent: 
             protected: d.power_loss_protection && cached,
             high: part(d.write_cache.high),
             low: part(d.write_cache.low),
+            resume: part(d.write_cache.resume),
+            holds_reads: d.write_cache.holds_reads,
             idle: d.write_cache.idle.unwrap_or(Time::MAX),
         },
         read_copies: (system.copy_blocks > 0)

@@ -160,6 +160,9 @@ section! {
         "ftl.gc.copies" copies: Option<u32> = COUNT.within(1.0, 65536.0).or("auto"),
             assumed("auto", "two batches for each die of the group, and at least 64 units"),
             "Units of a group that are being copied at once; auto: what keeps its dies busy.";
+        "ftl.gc.slack" slack: Option<u32> = COUNT.within(1.0, 4294967295.0).or("auto"),
+            assumed("auto", "long enough that bursts of the host need not wait, short against ftl.gc.start"),
+            "Units by which the host may take a group's free space below its target before it waits for copies, two programs at least; auto: an eighth of a block.";
     }
 }
 
