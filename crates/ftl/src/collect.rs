@@ -276,8 +276,8 @@ impl Ftl {
             if l.superseded && self.drop_superseded(lane, out) {
                 continue;
             }
-            let Some(room) = self.copy_room(lane) else { return };
-            let id = self.operations.start_bare(Kind::Program, lane);
+            let Some(room) = self.copy_room(lane).or_else(|| self.copy_room_elsewhere(lane)) else { return };
+            let id = self.operations.start_bare(Kind::Program, room.lane);
             let sequence = self.begin_program(id, room, Class::Collection);
             let (taken, mut plain) = (room.units.min(pending), true);
             for i in 0..taken {
@@ -291,6 +291,10 @@ impl Ftl {
                     "a pending copy is superseded"
                 );
                 plain &= self.settle_copy(slot, self.physical(room, i), out);
+            }
+            if room.lane != lane {
+                self.lanes[lane as usize].in_flight -= taken;
+                self.lanes[room.lane as usize].in_flight += taken;
             }
             self.stats.programmed_copy += u64::from(taken);
             self.operations.pad(id, taken);

@@ -78,6 +78,10 @@ impl Ftl {
         if self.is_releasing() {
             self.go_on_releasing(out);
         }
+        if self.dirty.head != NIL && self.operations.active() <= self.retries {
+            // A parallel unit that lets the host go on may have no room for it.
+            self.destage(out);
+        }
         if self.host_stalled || self.retries > 0 {
             self.collect_short(out);
             if self.operations.active() <= self.retries {
@@ -125,10 +129,16 @@ impl Ftl {
                 self.write_trims(out);
             }
         }
+        if self.operations.active() == 0 && !self.read_only && self.host_stalled {
+            self.squeeze(out);
+        }
+        if self.operations.active() <= self.retries && !self.read_only {
+            self.risk_failure(out);
+        }
         self.check_dead_end(out);
     }
 
-    fn collect_short(&mut self, out: &mut Actions) {
+    pub(crate) fn collect_short(&mut self, out: &mut Actions) {
         while let Some(lane) = self.short_lanes.pop() {
             self.collect(lane, out);
         }
@@ -169,7 +179,9 @@ impl Ftl {
         if self.operations.active() > self.retries {
             return;
         }
-        self.read_only = true;
+        if !std::mem::replace(&mut self.read_only, true) {
+            self.write_last(out);
+        }
         while self.space_queue.0 != NIL {
             let tag = Tag(self.space_queue.0);
             self.space_queue.0 = self.commands[tag].next;

@@ -76,6 +76,7 @@ impl Ftl {
     /// Tries again what failed in `lane`, as far as there is room.
     pub(crate) fn retry(&mut self, lane: u32, out: &mut Actions) {
         self.retry_in(lane, lane, out);
+        self.retry_in_pool(lane, out);
     }
 
     /// Nothing is under way: what failed in a lane that has no room left is tried again in another. It holds up every
@@ -92,7 +93,7 @@ impl Ftl {
     }
 
     /// Tries again in `other` what failed in `lane`, as far as there is room.
-    fn retry_in(&mut self, lane: u32, other: u32, out: &mut Actions) {
+    pub(crate) fn retry_in(&mut self, lane: u32, other: u32, out: &mut Actions) {
         while let Some(id) = self.lanes[lane as usize].retry.last().copied() {
             let Some(room) = self.room(other, Stream::Copy) else { return };
             let kept = self.still_wanted(id, lane);

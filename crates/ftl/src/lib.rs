@@ -47,6 +47,7 @@ mod read_copies;
 mod sequence;
 mod stats;
 pub mod steady;
+mod tight;
 mod touched;
 mod victim;
 mod write;

@@ -50,7 +50,15 @@ impl Ftl {
         if (l.in_flight > 0 || !l.victims.is_empty()) && !l.desperate {
             return None;
         }
-        self.most_spare(lane).filter(|block| self.gains(*block) && self.fits(lane, *block))
+        if self.blocks.is_whole() {
+            return self.least_valid(lane).filter(|block| self.gains(*block) && self.fits(lane, *block));
+        }
+        // The one that makes most room may hold more than fits: blocks differ in size.
+        let ranks = self.blocks.ranks(&self.layout, lane);
+        let collectable = (lane * self.layout.blocks..).zip(ranks).filter(|(_, rank)| Blocks::collectable(**rank));
+        let movable =
+            |block: &u32| self.gains(*block) && (self.fits(lane, *block) || self.fits_elsewhere(lane, *block));
+        collectable.map(|(block, _)| block).filter(movable).min_by_key(|block| -self.spare(*block))
     }
 
     /// True if collecting `block` makes room: the last program of its copies may be padded, so that less than a program
@@ -109,7 +117,7 @@ impl Ftl {
             }
             room += self.capacity(*free, self.layout.block_programs);
         }
-        i64::from(needed.next_multiple_of(self.layout.program_units)) <= room
+        i64::from(needed.next_multiple_of(self.layout.program_units)) <= room && self.fits_in_pool(lane, block)
     }
 
     /// Units that `programs` programs of `block` hold, those on planes that are lost left out.

@@ -126,6 +126,33 @@ impl World {
         }
     }
 
+    /// Writes the whole drive once, in order.
+    pub fn fill(&mut self) {
+        let unit = u64::from(self.config.geometry.unit_bytes);
+        for number in 0..u64::from(self.config.user_units) {
+            while self.commands[0].is_some() {
+                if !self.end_one() {
+                    self.idle();
+                }
+            }
+            self.submit(Tag(0), Request::new(Op::Write, number * unit, unit));
+        }
+        self.drain();
+    }
+
+    /// One random step of a host that only overwrites whole units.
+    pub fn step_writing(&mut self) {
+        self.clock += 1;
+        let tag = self.commands.iter().position(Option::is_none).filter(|_| self.rng.chance(0.5));
+        if let Some(tag) = tag {
+            let unit = u64::from(self.config.geometry.unit_bytes);
+            let at = self.rng.below(u64::from(self.config.user_units));
+            self.submit(Tag(tag as u32), Request::new(Op::Write, at * unit, unit));
+        } else if !self.end_one() {
+            self.idle();
+        }
+    }
+
     /// The host takes its memory back, or lets the controller have it again.
     fn switch_host_memory(&mut self) {
         if self.ftl.uses_host_memory() {

@@ -1,0 +1,108 @@
+//! Program failures retire blocks until the spare is used up; then the drive takes no more writes, and nothing is lost.
+
+mod support;
+
+use ftl::config::{Axis, Buffers, Collection, Config, Group, Policy, Wear};
+use media::Geometry;
+use sim::{Streams, Time};
+use support::world::{After, Faults, World};
+
+/// Spare over user data.
+const SPARE: f64 = 0.28;
+
+/// Dies of two planes. A failed program costs a superblock what is left of one die, and another block all that is left:
+/// superblocks span many dies, others have many pages.
+fn geometry(group: Group) -> Geometry {
+    let (channels, pages) = if group == Group::Drive { (4, 24) } else { (2, 48) };
+    Geometry { channels, chips: 2, dies: 1, planes: 2, blocks: 60, pages, page_bytes: 1024, unit_bytes: 1024 }
+}
+
+/// A drive with 28 % of spare.
+fn config(group: Group) -> Config {
+    let geometry = geometry(group);
+    Config {
+        user_units: (geometry.units() as f64 / (1.0 + SPARE)) as u32,
+        group,
+        stripe: [Axis::Channel, Axis::Way, Axis::Die, Axis::Plane],
+        multi_plane: true,
+        collection: Collection {
+            policy: Policy::Greedy,
+            start: 3,
+            separate: true,
+            ahead: 0,
+            idle: Time::from_us(50),
+            copies: None,
+        },
+        wear: Wear { dynamic: true, static_threshold: None },
+        map_cache: None,
+        host_memory: None,
+        buffers: Buffers {
+            write: 16,
+            read: 0,
+            shared: false,
+            write_back: true,
+            protected: false,
+            high: 8,
+            low: 0,
+            idle: Time::from_us(20),
+        },
+        slc: None,
+        read_copies: None,
+        tags: 8,
+        moves: true,
+        geometry,
+    }
+}
+
+/// Overwrites a drive at random until it takes no more; returns the part of its spare that was retired.
+fn retired_part(group: Group, cuts: bool, seed: u64) -> f64 {
+    let (config, geometry) = (config(group), geometry(group));
+    let spare = 1.0 - f64::from(config.user_units) / geometry.units() as f64;
+    // One block in forty fails while it is written once.
+    let faults = Faults { program: 0.025 / f64::from(geometry.pages), ..Faults::default() };
+    let mut world = World::new(config, faults, &[], seed);
+    let mut rng = Streams::new(seed).stream("test.retirement");
+    world.fill();
+    let mut steps = 0u64;
+    while !world.ftl.is_read_only() {
+        world.step_writing();
+        steps += 1;
+        if cuts && rng.chance(0.00002) {
+            world.power_cut();
+        }
+        assert!(steps < 20_000_000, "the drive never ends");
+    }
+    world.drain();
+    world.read_all(After::Reset { kept: true });
+    world.power_cut();
+    let bad = world.flash.info.values().filter(|info| info.bad).count() as f64;
+    let all = f64::from(geometry.all_dies() * geometry.planes * geometry.blocks);
+    println!(
+        "{group:?} seed {seed} cuts {}: {bad} of {all} blocks retired, {:.3} of the spare, {steps} steps",
+        world.cuts,
+        bad / all / spare
+    );
+    bad / all / spare
+}
+
+fn retires_its_spare(group: Group) {
+    for seed in 0..4 {
+        let part = retired_part(group, seed % 2 == 1, seed);
+        assert!(part >= 0.9, "{group:?}, seed {seed}: {part:.3} of the spare retired");
+    }
+}
+
+#[test]
+fn superblocks_retire_their_spare() {
+    retires_its_spare(Group::Drive);
+}
+
+#[test]
+fn dies_retire_the_spare_of_all() {
+    retires_its_spare(Group::Die);
+}
+
+#[test]
+fn planes_retire_the_spare_of_all() {
+    retires_its_spare(Group::Plane);
+}
