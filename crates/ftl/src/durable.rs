@@ -26,8 +26,7 @@ impl Ftl {
             return;
         }
         if self.read_only {
-            let clean = self.dirty.head == NIL && self.retries == 0 && self.journal.all_durable();
-            let status = if clean { Status::Ok } else { Status::NoSpace };
+            let status = if self.is_written_out() { Status::Ok } else { Status::NoSpace };
             self.complete(tag, status, out);
             return;
         }

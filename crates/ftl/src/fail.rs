@@ -119,7 +119,10 @@ impl Ftl {
         let mut kept = Vec::with_capacity(slots.len());
         for slot in slots {
             let wanted = match self.place(self.slots[slot].unit) {
-                Place::Buffer(newest) => newest == slot || self.slots[newest].home == Location::NOWHERE,
+                Place::Buffer(newest) if newest == slot => true,
+                Place::Buffer(newest) => {
+                    self.slots[newest].home == Location::NOWHERE && !self.failed_later(id, self.slots[slot].unit)
+                }
                 _ => false,
             };
             if wanted {
@@ -132,6 +135,15 @@ impl Ftl {
         set.fill(NIL);
         set[..kept.len()].copy_from_slice(&kept);
         kept
+    }
+
+    /// True if a program that was first issued after `id`, and failed too, holds newer data of `unit`: whichever parallel
+    /// unit comes first, only the newest is tried again.
+    fn failed_later(&self, id: OpId, unit: u32) -> bool {
+        let first = self.operations[id].first_sequence;
+        let mut later =
+            self.lanes.iter().flat_map(|l| &l.retry).filter(|o| self.operations[**o].first_sequence > first);
+        later.any(|other| self.operations.slots(*other).iter().any(|s| *s != NIL && self.slots[*s].unit == unit))
     }
 
     /// Issues a program of nothing.

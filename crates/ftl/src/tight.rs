@@ -23,8 +23,8 @@ impl Ftl {
     /// Units of room that the collection under way in `lane` will take, at most.
     fn demand_of(&self, lane: u32) -> i64 {
         let l = &self.lanes[lane as usize];
-        let job = l.job.map_or(0, |job| self.blocks.valid(job.block));
-        i64::from(job.max(l.in_flight))
+        let left: u32 = [l.job, l.fold].iter().flatten().map(|job| self.blocks.valid(job.block)).sum();
+        i64::from(left.max(l.in_flight))
     }
 
     /// Room for copies in all of the drive that no collection under way needs, and no page of the journal.
@@ -39,10 +39,13 @@ impl Ftl {
         i64::from(self.layout.block_units / self.layout.per_row + self.layout.program_units)
     }
 
-    /// True if copies of `units` more fit into the room of the whole drive, and one of their programs may fail.
+    /// Units of copies that fit into the room of the whole drive, though one of their programs may fail.
+    pub(crate) fn pool_limit(&self, lane: u32) -> i64 {
+        self.pool() - if self.lanes[lane as usize].reckless { 0 } else { self.failure_units() }
+    }
+
     fn pool_holds(&self, lane: u32, units: u32) -> bool {
-        let reserve = if self.lanes[lane as usize].reckless { 0 } else { self.failure_units() };
-        i64::from(units.next_multiple_of(self.layout.program_units)) + reserve <= self.pool()
+        i64::from(units.next_multiple_of(self.layout.program_units)) <= self.pool_limit(lane)
     }
 
     /// True if the pool, without `taken` free blocks of `lane`, holds what collection needs to go on.

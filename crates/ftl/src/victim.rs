@@ -56,6 +56,8 @@ impl Ftl {
         // The one that makes most room may hold more than fits: blocks differ in size.
         let ranks = self.blocks.ranks(&self.layout, lane);
         let collectable = (lane * self.layout.blocks..).zip(ranks).filter(|(_, rank)| Blocks::collectable(**rank));
+        let limit = self.pool_limit(lane);
+        let collectable = collectable.filter(|(block, _)| i64::from(self.blocks.valid(*block)) <= limit);
         let movable =
             |block: &u32| self.gains(*block) && (self.fits(lane, *block) || self.fits_elsewhere(lane, *block));
         collectable.map(|(block, _)| block).filter(movable).min_by_key(|block| -self.spare(*block))

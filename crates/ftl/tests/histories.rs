@@ -87,7 +87,12 @@ fn draw(rng: &mut Rng) -> (Config, Faults, Vec<(u16, u32, u32)>) {
     };
     let config = Config { host_memory: draw_host_memory(rng, &config), ..config };
     let faults = if faulty {
-        Faults { read: pick(rng, &[0.0, 0.002]), program: pick(rng, &[0.0, 0.001]), erase: pick(rng, &[0.0, 0.001]) }
+        Faults {
+            read: pick(rng, &[0.0, 0.002]),
+            program: pick(rng, &[0.0, 0.001]),
+            erase: pick(rng, &[0.0, 0.001]),
+            slc_cycles: pick(rng, &[None, Some(3)]),
+        }
     } else {
         Faults::default()
     };

@@ -2,7 +2,7 @@
 
 mod support;
 
-use ftl::config::{Axis, Buffers, Collection, Config, Group, Policy, Wear};
+use ftl::config::{Axis, Buffers, Collection, Config, Group, Policy, SlcCache, Wear};
 use media::Geometry;
 use sim::{Streams, Time};
 use support::world::{After, Faults, World};
@@ -83,6 +83,46 @@ fn retired_part(group: Group, cuts: bool, seed: u64) -> f64 {
         bad / all / spare
     );
     bad / all / spare
+}
+
+/// Overwrites a drive with a cache of one bit a cell, whose blocks wear out, and goes on without it.
+fn outlives_its_cache(group: Group) {
+    let (slc, cycles) = (SlcCache { blocks: 6, bits: 3, fold: 1 }, 30);
+    let config = config(group);
+    let main = f64::from(geometry(group).blocks - slc.blocks) / f64::from(geometry(group).blocks);
+    let config = Config { user_units: (f64::from(config.user_units) * main) as u32, slc: Some(slc), ..config };
+    let faults = Faults { slc_cycles: Some(cycles), ..Faults::default() };
+    let mut world = World::new(config, faults, &[], 1);
+    world.fill();
+    let worn = |world: &World| {
+        let in_cache = world.flash.info.iter().filter(|((_, _, block), _)| *block < slc.blocks);
+        in_cache.filter(|(_, info)| info.bad).count() as u32
+    };
+    let all = geometry(group).all_dies() * geometry(group).planes * slc.blocks;
+    let mut steps = 0;
+    while worn(&world) < all {
+        world.step_writing();
+        steps += 1;
+        assert!(!world.ftl.is_read_only(), "{group:?}: ended with {} of {all} cache blocks worn", worn(&world));
+        assert!(steps < 5_000_000, "{group:?}: {} of {all} cache blocks are worn", worn(&world));
+    }
+    let before = *world.ftl.stats();
+    for _ in 0..200_000 {
+        world.step_writing();
+    }
+    world.drain();
+    let written = world.ftl.stats().host_units - before.host_units;
+    println!("{group:?}: {steps} steps until the cache was worn, then {written} units");
+    assert!(!world.ftl.is_read_only() && written > 20_000, "{group:?}: {written} units after the cache was worn");
+    world.read_all(After::Reset { kept: true });
+    world.power_cut();
+}
+
+#[test]
+fn a_worn_cache_is_bypassed() {
+    for group in [Group::Drive, Group::Die, Group::Plane] {
+        outlives_its_cache(group);
+    }
 }
 
 fn retires_its_spare(group: Group) {

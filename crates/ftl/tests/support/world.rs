@@ -14,6 +14,8 @@ pub struct Faults {
     pub read: f64,
     pub program: f64,
     pub erase: f64,
+    /// Erases after which a block fails every program with one bit a cell.
+    pub slc_cycles: Option<u32>,
 }
 
 #[derive(Clone, Debug)]
@@ -417,7 +419,10 @@ impl World {
                 self.done(op.id, status);
             }
             Pending::Program(op) => {
-                let fails = self.rng.chance(self.faults.program);
+                let plane = op.page.planes.iter().next().expect("a plane");
+                let erases = self.flash.info_mut(op.page.block(), plane).erases;
+                let worn = op.slc && self.faults.slc_cycles.is_some_and(|cycles| erases >= cycles);
+                let fails = self.rng.chance(self.faults.program) || worn;
                 let units = self.units_of(op.id);
                 // A page whose program failed cannot be read.
                 self.flash.program(op.page, op.sequence, op.slc, &units, false);
