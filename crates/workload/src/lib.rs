@@ -37,5 +37,6 @@ mod varint;
 mod workload;
 
 pub use error::{Beyond as BeyondError, Error};
+pub use fio::ContinueOnError;
 pub use player::{Beyond, DEPTHS, Ended, Io, Next, Options, Player, Progress, Replay};
 pub use workload::{JobInfo, Workload};
