@@ -14,7 +14,7 @@ pub(crate) struct Durable {
     /// Slots dirtied up to here.
     epoch: u64,
     /// Programs below this; set once those slots are all in programs.
-    seal: Option<u64>,
+    pub(crate) seal: Option<u64>,
     /// Generation of the journal of trims.
     pub(crate) trims: u32,
 }

@@ -54,12 +54,15 @@ impl Ftl {
         self.pump(out);
     }
 
-    /// Blocks that wait for an erase may rely on the number of an attempt that failed: they wait for all programs
-    /// issued so far, the newer copies among them.
+    /// Blocks that wait for an erase, and commands that wait for durable data, may rely on the number of an attempt that
+    /// failed: they wait for all programs issued so far, the newer copies among them.
     fn hold_erases(&mut self) {
         let all = self.sequence.next() - 1;
         for (_, waits) in &mut self.empty {
             *waits = (*waits).max(all);
+        }
+        for seal in self.durable.iter_mut().filter_map(|waiting| waiting.seal.as_mut()) {
+            *seal = (*seal).max(all + 1);
         }
     }
 

@@ -91,7 +91,7 @@ fn draw(rng: &mut Rng) -> (Config, Faults, Vec<(u16, u32, u32)>) {
             read: pick(rng, &[0.0, 0.002]),
             program: pick(rng, &[0.0, 0.001]),
             erase: pick(rng, &[0.0, 0.001]),
-            slc_cycles: None,
+            slc_cycles: pick(rng, &[None, Some(3)]),
         }
     } else {
         Faults::default()
