@@ -19,11 +19,21 @@ def failures(jobs: list[dict[str, Any]]) -> list[str]:
     lines = []
     for job in jobs:
         if job.get("total_err"):
-            first = job["first_error"]
-            cause = f"{errno.errorcode.get(first, first)} ({os.strerror(first)})"
             failed = f"{count(job['total_err'], 'request')} failed, not counted above"
-            lines.append(f"{job['jobname']}: {failed}; the first with {cause}")
+            lines.append(f"{job['jobname']}: {failed}; the first with {_cause(job['first_error'])}")
     return lines
+
+
+def ended_early(inside: dict[str, Any]) -> list[str]:
+    """Return a line for each job that an error ended."""
+    return [
+        f"error: job {failed['jobname']}: ended after {duration(failed['time_s'] * 1e9)} with {_cause(failed['error'])}"
+        for failed in inside.get("failed_jobs", [])
+    ]
+
+
+def _cause(number: int) -> str:
+    return f"{errno.errorcode.get(number, number)} ({os.strerror(number)})"
 
 
 def of(inside: dict[str, Any], *, reads: bool) -> list[str]:

@@ -163,7 +163,12 @@ class Result:
         from nandram import notes
 
         reads = any(each.direction == "read" for each in self.traffic)
-        return [*notes.failures(self.summary["jobs"]), *notes.of(self.inside, reads=reads), *self.remarks]
+        return [
+            *notes.ended_early(self.inside),
+            *notes.failures(self.summary["jobs"]),
+            *notes.of(self.inside, reads=reads),
+            *self.remarks,
+        ]
 
     @property
     def title(self) -> str:

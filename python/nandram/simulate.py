@@ -25,6 +25,7 @@ def run(
     replay: str | None = None,
     wrap: bool = False,
     columns: str | None = None,
+    continue_on_error: str | None = None,
     precondition: str | None = None,
     warm_up: str | None = None,
     cache: str | os.PathLike[str] | None = "default",
@@ -37,18 +38,22 @@ def run(
     Perfetto. `output`: a folder to write the result to. `replay`, for traces: ``open`` (when they say),
     ``closed:DEPTH`` (as fast as they are served), ``scaled:FACTOR`` (their times multiplied). `wrap`: addresses beyond
     the drive are wrapped into it. `columns`: where the fields of a trace of no known format stand, such as
-    ``time=0:us,op=2,offset=3:sectors,bytes=4``. `precondition`: ``none``, ``fill`` (written once in order), ``random``
-    (and overwritten at random until write amplification settles) or ``steady`` (laid out as that would leave it, from
-    theory). `warm_up`, cut off the statistics: ``detect``, ``keep`` (cut nothing) or a time, such as ``50ms``. `cache`:
-    the folder in which prepared drives are kept, None for none, or ``default``: ``$NANDRAM_CACHE``, or ``nandram``
-    in the user's cache folder. `set`: changes of the system, as in `load`.
+    ``time=0:us,op=2,offset=3:sectors,bytes=4``. `continue_on_error`: fio's key, for traces and for jobs without it:
+    ``none``, ``read``, ``write`` or ``all``; the first error of any other request ends its job. `precondition`:
+    ``none``, ``fill`` (written once in order), ``random`` (and overwritten at random until write amplification settles)
+    or ``steady`` (laid out as that would leave it, from theory). `warm_up`, cut off the statistics: ``detect``,
+    ``keep`` (cut nothing) or a time, such as ``50ms``. `cache`: the folder in which prepared drives are kept, None for
+    none, or ``default``: ``$NANDRAM_CACHE``, or ``nandram`` in the user's cache folder. `set`: changes of the system,
+    as in `load`.
 
     Raises `UserError` for a mistake in any of these.
     """
     from nandram import _core
 
     kept, remark = _drives(cache, precondition)
-    options = run_options(seed, payload, timeline, wrap, precondition, replay, warm_up, kept, columns)
+    options = run_options(
+        seed, payload, timeline, wrap, precondition, replay, warm_up, kept, columns, continue_on_error
+    )
     if not isinstance(system, System):
         system = load(system, set)
     elif set:

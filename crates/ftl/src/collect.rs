@@ -293,8 +293,8 @@ impl Ftl {
             if l.superseded && self.drop_superseded(lane, out) {
                 continue;
             }
-            let Some(room) = self.copy_room(lane) else { return };
-            let id = self.operations.start_bare(Kind::Program, lane);
+            let Some(room) = self.copy_room(lane).or_else(|| self.copy_room_elsewhere(lane)) else { return };
+            let id = self.operations.start_bare(Kind::Program, room.lane);
             let sequence = self.begin_program(id, room, Class::Collection);
             let (taken, mut plain) = (room.units.min(pending), true);
             for i in 0..taken {
@@ -309,6 +309,10 @@ impl Ftl {
                 );
                 plain &= self.settle_copy(slot, self.physical(room, i), out);
             }
+            if room.lane != lane {
+                self.lanes[lane as usize].in_flight -= taken;
+                self.lanes[room.lane as usize].in_flight += taken;
+            }
             self.stats.programmed_copy += u64::from(taken);
             self.operations.pad(id, taken);
             self.operations[id].plain = plain;
@@ -320,19 +324,23 @@ impl Ftl {
     #[inline(never)]
     fn drop_superseded(&mut self, lane: u32, out: &mut Actions) -> bool {
         self.lanes[lane as usize].superseded = false;
-        let before = self.lanes[lane as usize].pending.len();
-        for _ in 0..before {
-            let Some(slot) = self.lanes[lane as usize].pending.pop_front() else { unreachable!("of {before} pending") };
-            let Slot { unit, home, .. } = self.slots[slot];
-            if self.home(unit) == home {
-                self.lanes[lane as usize].pending.push_back(slot);
-            } else {
-                self.lanes[lane as usize].in_flight -= 1;
-                self.slots.give(slot);
-                self.unpin_home(home, out);
-            }
+        let mut dropped = false;
+        // What is unpinned may be erased, and the room that makes taken: the list may be another afterwards.
+        while let Some(at) = self.first_superseded(lane) {
+            let slot = self.lanes[lane as usize].pending.remove(at).expect("just found");
+            let home = self.slots[slot].home;
+            self.lanes[lane as usize].in_flight -= 1;
+            self.slots.give(slot);
+            self.unpin_home(home, out);
+            dropped = true;
         }
-        self.lanes[lane as usize].pending.len() != before
+        dropped
+    }
+
+    /// Where the first pending slot of `lane` is whose unit was written elsewhere since it was read.
+    fn first_superseded(&self, lane: u32) -> Option<usize> {
+        let mut pending = self.lanes[lane as usize].pending.iter();
+        pending.position(|slot| self.home(self.slots[*slot].unit) != self.slots[*slot].home)
     }
 }
 

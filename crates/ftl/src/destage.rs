@@ -32,7 +32,7 @@ impl Ftl {
 
     /// True if a program is to be filled from the head of the dirty list.
     #[inline]
-    fn destages(&self) -> bool {
+    pub(crate) fn destages(&self) -> bool {
         let head = self.dirty.head;
         if self.host_stalled || head == NIL {
             return false;
@@ -70,7 +70,7 @@ impl Ftl {
 
     /// Fills one program from the head of the dirty list.
     #[inline(always)]
-    fn program_dirty(&mut self, room: Room, out: &mut Actions) {
+    pub(crate) fn program_dirty(&mut self, room: Room, out: &mut Actions) {
         let id = self.operations.start_bare(Kind::Program, room.lane);
         let sequence = self.begin_program(id, room, Class::Host);
         let (mut taken, mut plain) = (0, true);

@@ -14,7 +14,7 @@ pub(crate) struct Durable {
     /// Slots dirtied up to here.
     epoch: u64,
     /// Programs below this; set once those slots are all in programs.
-    seal: Option<u64>,
+    pub(crate) seal: Option<u64>,
     /// Generation of the journal of trims.
     pub(crate) trims: u32,
 }
@@ -26,8 +26,7 @@ impl Ftl {
             return;
         }
         if self.read_only {
-            let clean = self.dirty.head == NIL && self.retries == 0 && self.journal.all_durable();
-            let status = if clean { Status::Ok } else { Status::NoSpace };
+            let status = if self.is_written_out() { Status::Ok } else { Status::NoSpace };
             self.complete(tag, status, out);
             return;
         }
@@ -78,6 +77,10 @@ impl Ftl {
         if self.is_releasing() {
             self.go_on_releasing(out);
         }
+        if self.dirty.head != NIL && self.operations.active() <= self.retries {
+            // A parallel unit that lets the host go on may have no room for it.
+            self.destage(out);
+        }
         if self.host_stalled || self.retries > 0 {
             self.collect_short(out);
             if self.operations.active() <= self.retries {
@@ -126,10 +129,16 @@ impl Ftl {
                 self.write_trims(out);
             }
         }
+        if self.operations.active() == 0 && !self.read_only && self.host_stalled {
+            self.squeeze(out);
+        }
+        if self.operations.active() <= self.retries && !self.read_only {
+            self.risk_failure(out);
+        }
         self.check_dead_end(out);
     }
 
-    fn collect_short(&mut self, out: &mut Actions) {
+    pub(crate) fn collect_short(&mut self, out: &mut Actions) {
         while let Some(lane) = self.short_lanes.pop() {
             self.collect(lane, out);
         }
@@ -170,7 +179,9 @@ impl Ftl {
         if self.operations.active() > self.retries {
             return;
         }
-        self.read_only = true;
+        if !std::mem::replace(&mut self.read_only, true) {
+            self.write_last(out);
+        }
         self.refuse_waiting(out);
         self.sealed = 0;
         while let Some(durable) = self.durable.pop_front() {

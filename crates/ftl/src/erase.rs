@@ -95,6 +95,7 @@ impl Ftl {
 
     pub(crate) fn retire(&mut self, block: u32, position: u32, mask: u16, out: &mut Actions) {
         self.blocks.add_hole(block, position, mask);
+        self.measure(self.layout.lane_of(block));
         let at = self.layout.block_at(block, position);
         out.actions.push(Action::Retire(BlockAddr { planes: PlaneMask(mask), ..at }));
     }
@@ -124,7 +125,7 @@ impl Ftl {
         let slc = self.is_slc(block);
         let l = &mut self.lanes[lane as usize];
         l.victims.retain(|victim| victim.block != block);
-        l.desperate = false;
+        (l.desperate, l.reckless) = (false, false);
         self.unpaced = false;
         if self.blocks.usable_planes(&self.layout, block) == 0 {
             self.blocks.set_usage(block, Use::Bad);

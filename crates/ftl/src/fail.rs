@@ -63,12 +63,15 @@ impl Ftl {
         }
     }
 
-    /// Blocks that wait for an erase may rely on the number of an attempt that failed: they wait for all programs
-    /// issued so far, the newer copies among them.
+    /// Blocks that wait for an erase, and commands that wait for durable data, may rely on the number of an attempt that
+    /// failed: they wait for all programs issued so far, the newer copies among them.
     fn hold_erases(&mut self) {
         let all = self.sequence.next() - 1;
         for (_, waits) in &mut self.empty {
             *waits = (*waits).max(all);
+        }
+        for seal in self.durable.iter_mut().filter_map(|waiting| waiting.seal.as_mut()) {
+            *seal = (*seal).max(all + 1);
         }
     }
 
@@ -85,6 +88,7 @@ impl Ftl {
     /// Tries again what failed in `lane`, as far as there is room.
     pub(crate) fn retry(&mut self, lane: u32, out: &mut Actions) {
         self.retry_in(lane, lane, out);
+        self.retry_in_pool(lane, out);
     }
 
     /// Nothing is under way: what failed in a lane that has no room left is tried again in another. It holds up every
@@ -101,7 +105,7 @@ impl Ftl {
     }
 
     /// Tries again in `other` what failed in `lane`, as far as there is room.
-    fn retry_in(&mut self, lane: u32, other: u32, out: &mut Actions) {
+    pub(crate) fn retry_in(&mut self, lane: u32, other: u32, out: &mut Actions) {
         while let Some(id) = self.lanes[lane as usize].retry.last().copied() {
             let Some(room) = self.room(other, Stream::Copy) else { return };
             let kept = self.still_wanted(id, lane);
@@ -127,7 +131,10 @@ impl Ftl {
         let mut kept = Vec::with_capacity(slots.len());
         for slot in slots {
             let wanted = match self.place(self.slots[slot].unit) {
-                Place::Buffer(newest) => newest == slot || self.slots[newest].home == Location::NOWHERE,
+                Place::Buffer(newest) if newest == slot => true,
+                Place::Buffer(newest) => {
+                    self.slots[newest].home == Location::NOWHERE && !self.failed_later(id, self.slots[slot].unit)
+                }
                 _ => false,
             };
             if wanted {
@@ -140,6 +147,15 @@ impl Ftl {
         set.fill(NIL);
         set[..kept.len()].copy_from_slice(&kept);
         kept
+    }
+
+    /// True if a program that was first issued after `id`, and failed too, holds newer data of `unit`: whichever parallel
+    /// unit comes first, only the newest is tried again.
+    fn failed_later(&self, id: OpId, unit: u32) -> bool {
+        let first = self.operations[id].first_sequence;
+        let mut later =
+            self.lanes.iter().flat_map(|l| &l.retry).filter(|o| self.operations[**o].first_sequence > first);
+        later.any(|other| self.operations.slots(*other).iter().any(|s| *s != NIL && self.slots[*s].unit == unit))
     }
 
     /// Issues a program of nothing.

@@ -69,10 +69,12 @@ impl Ftl {
         (due && self.fits(lane, block)).then_some(block)
     }
 
-    /// True if `job`, which was begun, is still due.
+    /// True if `job`, which was begun, is still due. A block without valid units costs nothing more, and is free space.
     fn goes_on(&self, lane: u32, job: Job) -> bool {
         let shortage = || self.config.slc.map_or(0, |slc| self.slc_shortage(lane, slc));
-        self.idle || if self.is_slc(job.block) { shortage() > 0 } else { self.refresh.is_urgent(job.block) }
+        self.idle
+            || self.blocks.valid(job.block) == 0
+            || if self.is_slc(job.block) { shortage() > 0 } else { self.refresh.is_urgent(job.block) }
     }
 
     /// Copies that may be in flight for `job`: in idle time as many as keep the dies busy, else as many as it is behind.

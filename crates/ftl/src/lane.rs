@@ -85,14 +85,17 @@ pub(crate) struct Lane {
     pub(crate) retry: Vec<OpId>,
     /// It may use what it otherwise sets aside.
     pub(crate) desperate: bool,
+    /// Nor does it keep room for a failure.
+    pub(crate) reckless: bool,
     /// Programs of blocks reopened at the mount that were done before: block and program.
     pub(crate) ahead: Vec<(u32, u32)>,
     /// Blocks chosen since something else than collection took room.
     pub(crate) fruitless: u64,
     /// What had taken room then, as counted.
     pub(crate) taken: u64,
-    /// Units that its largest block held at the mount.
+    /// Units that its largest block holds, and usable planes of all of them.
     pub(crate) largest: i64,
+    pub(crate) planes: u32,
     /// Erases since wear was looked at.
     pub(crate) since_wear: u32,
 }
@@ -119,10 +122,12 @@ impl Lane {
             forced: Vec::new(),
             retry: Vec::new(),
             desperate: false,
+            reckless: false,
             ahead: Vec::new(),
             fruitless: 0,
             taken: 0,
             largest: 0,
+            planes: 0,
             since_wear: 0,
         }
     }
@@ -229,7 +234,13 @@ impl Ftl {
         let l = &self.lanes[lane as usize];
         // A block shared with copies, opened for them as the last free one, is theirs.
         let open = l.fronts[stream as usize].is_some() && (stream == Stream::Host || self.is_reserved(lane, 0));
-        open || (self.is_reserved(lane, 1) && self.takes_more(lane))
+        open || (self.is_open_reserved(lane) && self.takes_more(lane))
+    }
+
+    /// True if `lane` may open a block for the host, and collection still has what it needs.
+    #[inline(always)]
+    fn is_open_reserved(&self, lane: u32) -> bool {
+        if self.blocks.is_whole() { self.is_reserved(lane, 1) } else { self.is_reserved_in_pool(lane, 1) }
     }
 
     /// True if the free blocks of `lane`, without `taken` of them, hold what collection needs to go on.
@@ -274,8 +285,7 @@ impl Ftl {
         }
         // The host may leave no more than the reserve free; and what is opened now will be full of valid units.
         let held_back = i64::from(fronts(&self.config) + RESERVE as u32 + 1) * i64::from(self.layout.block_units);
-        let share = crate::all_units(&self.config).div_ceil(u64::from(self.layout.lanes));
-        valid <= (room - held_back).max(share as i64)
+        valid <= (room - held_back).max(self.share_of(lane))
     }
 
     /// Room for copies in `lane`: the last programs of the last block are left to the journal of trims, for which an

@@ -52,6 +52,7 @@ mod refresh;
 mod sequence;
 mod stats;
 pub mod steady;
+mod tight;
 mod timer;
 mod touched;
 mod turns;

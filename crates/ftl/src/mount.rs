@@ -238,12 +238,11 @@ impl Ftl {
 
     /// Says what each block is used for.
     fn sort_blocks(&mut self, flash: &impl Flash) {
+        for lane in 0..self.layout.lanes {
+            self.measure(lane);
+        }
         for block in 0..self.layout.all_blocks() {
             let lane = self.layout.lane_of(block) as usize;
-            if !self.is_slc(block) {
-                let units = self.capacity(block, self.layout.block_programs);
-                self.lanes[lane].largest = self.lanes[lane].largest.max(units);
-            }
             if self.blocks.usable_planes(&self.layout, block) == 0 && self.blocks.valid(block) == 0 {
                 self.blocks.set_usage(block, Use::Bad);
                 continue;

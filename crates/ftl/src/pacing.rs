@@ -92,7 +92,7 @@ impl Ftl {
 
     /// Free blocks beyond which no lane is short.
     #[inline]
-    fn enough(&self) -> usize {
+    pub(crate) fn enough(&self) -> usize {
         (self.config.collection.start + 2 + if self.idle { self.config.collection.ahead } else { 0 }) as usize
     }
 

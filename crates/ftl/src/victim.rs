@@ -56,7 +56,17 @@ impl Ftl {
         if (l.in_flight > 0 || !l.victims.is_empty()) && !l.desperate {
             return None;
         }
-        self.most_spare(lane).filter(|block| self.gains(*block) && self.fits(lane, *block))
+        if self.blocks.is_whole() {
+            return self.least_valid(lane).filter(|block| self.gains(*block) && self.fits(lane, *block));
+        }
+        // The one that makes most room may hold more than fits: blocks differ in size.
+        let ranks = self.blocks.ranks(&self.layout, lane);
+        let collectable = (lane * self.layout.blocks..).zip(ranks).filter(|(_, rank)| Blocks::collectable(**rank));
+        let limit = self.pool_limit(lane);
+        let collectable = collectable.filter(|(block, _)| i64::from(self.blocks.valid(*block)) <= limit);
+        let movable =
+            |block: &u32| self.gains(*block) && (self.fits(lane, *block) || self.fits_elsewhere(lane, *block));
+        collectable.map(|(block, _)| block).filter(movable).min_by_key(|block| -self.spare(*block))
     }
 
     /// True if collecting `block` makes room: the last program of its copies may be padded, so that less than a program
@@ -120,7 +130,7 @@ impl Ftl {
             }
             room += self.capacity(*free, self.layout.block_programs);
         }
-        i64::from(needed.next_multiple_of(self.layout.program_units)) <= room
+        i64::from(needed.next_multiple_of(self.layout.program_units)) <= room && self.fits_in_pool(lane, block)
     }
 
     /// Units that the last `programs` programs of `block` hold, those of parity and on planes that are lost left out.

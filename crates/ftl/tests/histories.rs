@@ -108,6 +108,7 @@ fn draw(rng: &mut Rng) -> (Config, Faults, Vec<(u16, u32, u32)>) {
             program: pick(rng, &[0.0, 0.001]),
             erase: pick(rng, &[0.0, 0.001]),
             die: None,
+            slc_cycles: pick(rng, &[None, Some(3)]),
         }
     } else {
         Faults::default()

@@ -3,6 +3,7 @@
 pub mod compose;
 pub mod counters;
 mod course;
+pub mod failed;
 pub mod fast;
 pub mod fio_json;
 pub mod front;

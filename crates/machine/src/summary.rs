@@ -3,11 +3,11 @@
 
 use std::collections::BTreeMap;
 
-use media::Status;
 use serde_json::{Map, Value, json};
 use sim::{Histogram, Time};
 
 use crate::counters::{Counters, busy_names};
+use crate::failed::errno;
 use crate::fio_json::{self, Issued};
 use crate::measured::{Group, Measured};
 use crate::record::{Direction, Totals};
@@ -40,15 +40,6 @@ fn spread(h: &Histogram, percentiles: bool) -> Value {
         all["percentile"] = Value::Object(values);
     }
     all
-}
-
-/// The Linux error number that a program sees.
-fn errno(status: Option<Status>) -> u32 {
-    match status {
-        None | Some(Status::Ok) => 0,
-        Some(Status::Uncorrectable | Status::Failed) => 5,
-        Some(Status::NoSpace) => 28,
-    }
 }
 
 /// Bytes a second of each group of jobs that run together, by direction: the sum of its jobs' own.
@@ -250,6 +241,9 @@ fn inside(system: &System, outcome: &Outcome) -> Value {
     if let Some(of_window) = shared_buffer(&window) {
         all["shared_buffer"] = of_window;
         all["whole_run"]["shared_buffer"] = shared_buffer(&whole_run).unwrap_or_default();
+    }
+    if !outcome.failed.is_empty() {
+        all["failed_jobs"] = outcome.failed.iter().map(|failed| failed.entry(&outcome.jobs)).collect();
     }
     if ftl.uses_host_memory() {
         all["host_memory"] = json!({

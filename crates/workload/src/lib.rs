@@ -38,6 +38,7 @@ mod varint;
 mod workload;
 
 pub use error::{Beyond as BeyondError, Error};
+pub use fio::ContinueOnError;
 pub use pauses::Pauses;
 pub use player::{Beyond, DEPTHS, Ended, Io, Next, Options, Player, Progress, Replay};
 pub use workload::{JobInfo, Workload};

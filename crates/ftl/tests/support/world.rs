@@ -16,6 +16,8 @@ pub struct Faults {
     pub erase: f64,
     /// Nothing that this die does ends well.
     pub die: Option<u16>,
+    /// Erases after which a block fails every program with one bit a cell.
+    pub slc_cycles: Option<u32>,
 }
 
 #[derive(Clone, Debug)]
@@ -124,6 +126,33 @@ impl World {
             return;
         }
         if !self.end_one() {
+            self.idle();
+        }
+    }
+
+    /// Writes the whole drive once, in order.
+    pub fn fill(&mut self) {
+        let unit = u64::from(self.config.geometry.unit_bytes);
+        for number in 0..u64::from(self.config.user_units) {
+            while self.commands[0].is_some() {
+                if !self.end_one() {
+                    self.idle();
+                }
+            }
+            self.submit(Tag(0), Request::new(Op::Write, number * unit, unit));
+        }
+        self.drain();
+    }
+
+    /// One random step of a host that only overwrites whole units.
+    pub fn step_writing(&mut self) {
+        self.clock += 1;
+        let tag = self.commands.iter().position(Option::is_none).filter(|_| self.rng.chance(0.5));
+        if let Some(tag) = tag {
+            let unit = u64::from(self.config.geometry.unit_bytes);
+            let at = self.rng.below(u64::from(self.config.user_units));
+            self.submit(Tag(tag as u32), Request::new(Op::Write, at * unit, unit));
+        } else if !self.end_one() {
             self.idle();
         }
     }
@@ -407,7 +436,11 @@ impl World {
                 self.done(op.id, status);
             }
             Pending::Program(op) => {
-                let fails = self.rng.chance(self.faults.program) || self.faults.die == Some(op.page.die);
+                let plane = op.page.planes.iter().next().expect("a plane");
+                let erases = self.flash.info_mut(op.page.block(), plane).erases;
+                let worn = op.slc && self.faults.slc_cycles.is_some_and(|cycles| erases >= cycles);
+                let dead = self.faults.die == Some(op.page.die);
+                let fails = self.rng.chance(self.faults.program) || worn || dead;
                 let units = self.units_of(op.id);
                 // A page whose program failed cannot be read.
                 self.flash.program(op.page, op.sequence, op.slc, &units, false);
