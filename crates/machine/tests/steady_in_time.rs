@@ -46,10 +46,8 @@ fn amplification(sets: &[(&str, &str)], depth: u32) -> (f64, f64) {
 
 #[test]
 fn over_provisioning_amplifies_as_the_mean_field_says() {
-    let groups: [&[(&str, &str)]; 2] = [
-        &[("ftl.group", "die")],
-        &[("ftl.group", "drive"), ("flash.blocks", "2048"), ("flash.pages", "24")],
-    ];
+    let groups: [&[(&str, &str)]; 2] =
+        [&[("ftl.group", "die")], &[("ftl.group", "drive"), ("flash.blocks", "2048"), ("flash.pages", "24")]];
     for (group, depth) in groups.into_iter().zip([16, 64]) {
         for over in ["0.07", "0.12", "0.2", "0.28", "0.4", "0.6"] {
             let (found, expected) = amplification(&[group, &[("ftl.over_provisioning", over)]].concat(), depth);
