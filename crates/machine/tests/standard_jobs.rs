@@ -1,4 +1,4 @@
-//! Rates do not fall as depth grows, unless the page of standard jobs says why.
+//! The page of standard jobs: its drives are all drives, and rates do not fall as depth grows unless it says why.
 
 #[path = "../examples/standard_jobs/jobs.rs"]
 #[allow(dead_code, reason = "the page's")]
@@ -12,6 +12,13 @@ mod reasons;
 use jobs::{CURVES, DEPTHS, falls, measure};
 use presets::{drives, shrunk};
 use reasons::Reasons;
+
+#[test]
+fn the_page_has_every_drive() {
+    let page = include_str!("../../../docs/standard-jobs.md");
+    let sections: Vec<&str> = page.lines().filter_map(|line| line.strip_prefix("### `")?.strip_suffix('`')).collect();
+    assert_eq!(sections, drives(), "docs/standard-jobs.md is older than the presets: make standard-jobs");
+}
 
 /// At a sixty-fourth of the size, where the write cache and the SLC cache hold a larger part of what a job writes.
 #[test]

@@ -135,7 +135,13 @@ fn all_figures(drives: &[&'static str]) -> Vec<Figures> {
 fn row(preset: &str, job: &Job, found: Measured, reasons: &Reasons, notes: &mut Notes) -> String {
     let sequential = is_sequential(job);
     let value = if sequential { found.bytes_s / 1e6 } else { found.iops };
-    let mut reached = if sequential { format!("{value:.0} MB/s") } else { number(value) };
+    let mut reached = if value == 0.0 {
+        "too short to tell".to_owned()
+    } else if sequential {
+        format!("{value:.0} MB/s")
+    } else {
+        number(value)
+    };
     let stated = class_of(preset).stated.iter().find(|(name, ..)| *name == job.name);
     let range = stated.map_or(String::new(), |(_, low, high)| match sequential {
         true => format!("{low:.0} to {high:.0} MB/s"),
