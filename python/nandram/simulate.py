@@ -3,11 +3,17 @@
 import os
 from collections.abc import Callable, Mapping
 from pathlib import Path
+from types import ModuleType
+from typing import TYPE_CHECKING
 
 from nandram.errors import UserError
 from nandram.options import default_cache, run_options
 from nandram.result import Result
 from nandram.system import System, load
+from nandram.tables import LazyTables
+
+if TYPE_CHECKING:
+    from nandram._core import RunOutput
 
 Progress = Callable[[float, float, int], bool]
 """Called ten times a second with the fraction done, the simulated seconds and the requests ended; False stops the run.
@@ -64,18 +70,30 @@ def run(
         check(Path(output))
     found = _core.run(system.source, list(system.changes), os.fspath(workload), options, progress)
 
-    from nandram import frames
-
     result = Result(found.summary_json, found.manifest_json, {}, found.timeline_json)
     result.remarks += [remark] if remark else []
-    names = [job["jobname"] for job in result.summary["jobs"]]
-    result.tables["samples"] = frames.throughput(found.throughput, names)
-    result.tables["drive"] = frames.drive(found.drive)
-    result.tables["latency"] = frames.latency(found.latency, names)
-    result.tables["dies"] = frames.dies(found.dies)
+    result.tables = _tables(found, [job["jobname"] for job in result.summary["jobs"]])
     if output is not None:
         result.save(output)
     return result
+
+
+def _tables(found: "RunOutput", names: list[str]) -> LazyTables:
+    """Return the tables of a run, none of them made yet."""
+
+    def frames() -> ModuleType:
+        from nandram import frames
+
+        return frames
+
+    return LazyTables(
+        {
+            "samples": lambda: frames().throughput(found.throughput, names),
+            "drive": lambda: frames().drive(found.drive),
+            "latency": lambda: frames().latency(found.latency, names),
+            "dies": lambda: frames().dies(found.dies),
+        }
+    )
 
 
 def _drives(cache: str | os.PathLike[str] | None, precondition: str | None) -> tuple[str | None, str | None]:

@@ -65,7 +65,7 @@ pub enum PrepareError {
 }
 
 /// Raised whenever the same settings prepare another drive than before, so that older ones on disk are not taken.
-const PREPARED_VERSION: u32 = 3;
+const PREPARED_VERSION: u32 = 4;
 
 /// How a drive was prepared.
 #[derive(Clone, Debug, PartialEq)]
@@ -168,7 +168,7 @@ fn usable(store: &Store) -> impl Fn(u16, u32, u32) -> bool + use<> {
 
 fn prepare_anew(parts: &Parts, preparation: Preparation, streams: &Streams) -> Result<(Store, Prepared), PrepareError> {
     let mut prepared = Prepared::new(preparation);
-    let store = match preparation {
+    let mut store = match preparation {
         Preparation::Erased => parts.erased_store(streams),
         Preparation::Filled => fill(parts, parts.erased_store(streams), streams)?,
         Preparation::Overwritten => {
@@ -184,22 +184,9 @@ fn prepare_anew(parts: &Parts, preparation: Preparation, streams: &Streams) -> R
             return Err(ConfigError(found).into());
         }
     };
-    let mut store = switch_off(parts, store, preparation, streams)?;
     // What is read from disk later must be the same drive.
     store.forget_rule();
     Ok((store, prepared))
-}
-
-/// Switches a drive off in order: the map in flash is brought up to date. Where the controller holds all of it, nothing
-/// is to be done.
-fn switch_off(parts: &Parts, store: Store, preparation: Preparation, streams: &Streams) -> Result<Store, PrepareError> {
-    if parts.ftl.map_cache.is_none() || preparation == Preparation::Erased {
-        return Ok(store);
-    }
-    let (nand, mut ftl, _) = parts.mount(store, streams)?;
-    let mut store = nand.into_store();
-    Fast::new(&mut ftl, &mut store).write_back_map();
-    Ok(store)
 }
 
 /// Writes all of the drive in order.
@@ -215,7 +202,7 @@ fn fill(parts: &Parts, store: Store, streams: &Streams) -> Result<Store, Prepare
         write(&mut fast, at, step.min(end - at))?;
         at += step;
     }
-    flush(&mut fast)?;
+    switch_off(&mut fast)?;
     Ok(store)
 }
 
@@ -226,11 +213,13 @@ fn write(fast: &mut Fast<'_>, offset: u64, bytes: u64) -> Result<(), PrepareErro
     }
 }
 
-fn flush(fast: &mut Fast<'_>) -> Result<(), PrepareError> {
+/// Switches a drive off in order: its data is in flash, and so is the map where the controller cannot hold all of it.
+fn switch_off(fast: &mut Fast<'_>) -> Result<(), PrepareError> {
     match fast.request(Request::flush()) {
-        media::Status::Ok => Ok(()),
-        _ => Err(PrepareError::NoSpace),
+        media::Status::Ok => fast.write_back_map(),
+        _ => return Err(PrepareError::NoSpace),
     }
+    Ok(())
 }
 
 /// Most passes over the drive before what has not settled is taken as it is.
@@ -263,6 +252,6 @@ fn overwrite(parts: &Parts, store: Store, streams: &Streams, prepared: &mut Prep
         }
         last = amplification;
     }
-    flush(&mut fast)?;
+    switch_off(&mut fast)?;
     Ok(store)
 }
