@@ -13,7 +13,7 @@ export PIP_QUIET := 1
 export PIP_ROOT_USER_ACTION := ignore
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: demo check test test-rust test-python test-system hunt loom probe-accuracy main-memory bench bench-mapped bench-memory programs traces docs notebooks wheel lint build
+.PHONY: demo check test test-rust test-python test-system hunt loom probe-accuracy main-memory standard-jobs bench bench-mapped bench-memory programs traces docs notebooks wheel lint build
 .PHONY: clean help
 
 help:
@@ -99,6 +99,11 @@ probe-accuracy:
 main-memory:
 	cargo run --release --quiet --package main_memory --example main_memory > docs/main-memory.md.new
 	mv docs/main-memory.md.new docs/main-memory.md
+
+# What each drive preset does under standard jobs, written to docs/standard-jobs.md.
+standard-jobs:
+	cargo run --release --quiet --package storage --example standard_jobs > docs/standard-jobs.md.new
+	mv docs/standard-jobs.md.new docs/standard-jobs.md
 
 # The documentation site, in build/site; a warning ends it.
 docs: build

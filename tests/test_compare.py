@@ -68,11 +68,9 @@ def test_runs_that_are_there(result: nandram.Result, job: Path, tmp_path: Path) 
     found = nandram.compare(tmp_path / "one", tmp_path / "other")
     assert [each.key for each in found.settings] == ["flash.channels"]
     by_name = {each.name: each for each in found.differences}
-    assert (
-        by_name["iops"].a
-        == figures(result)["iops"]
-        == pytest.approx(sum(each.iops for each in result.traffic), rel=0.01)
-    )
+    assert by_name["iops"].a == figures(result)["iops"] == pytest.approx(result.iops)
+    # The two jobs run one after another: the sum of their rates is that of no time.
+    assert result.iops < 0.5 * sum(each.iops for each in result.traffic)
     assert by_name["iops"].low is None
     assert found.frame()["name"].to_list() == list(by_name)
 

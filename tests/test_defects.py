@@ -199,3 +199,69 @@ def test_write_amplification_is_not_shown_for_a_sliver_of_a_drive_write(tmp_path
     result = nandram.run("nvme-client-tlc", path, precondition="steady", cache=None)
     (line,) = (line for line in result.notes if line.startswith("write amplification"))
     assert line.startswith("write amplification: not shown for 0.008"), line
+
+
+def test_control_characters_of_a_file_are_not_sent_to_the_terminal(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "job.fio"
+    path.write_bytes(b"[a\x1b[2J\x1d\x85\n")
+    found = told(capsys, "run", TINY, str(path))
+    assert found.removesuffix("\n").isprintable()
+
+
+def test_a_damaged_table_of_a_sweep_is_one_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "sweep.toml"
+    path.write_text(
+        f'system = "{TINY}"\njob = "[j]\\nrw=read\\nnumber_ios=20\\nbs={{size}}"\n'
+        '[space]\nkind = "grid"\naxes = { size = ["4k", "8k"] }\n'
+    )
+    nandram.sweep(path, tmp_path / "out", jobs=1, cache=None)
+    for name in ("plan.parquet", "part-000000.parquet"):
+        content = (tmp_path / "out" / name).read_bytes()
+        for damaged in (content[:-20], b"", content[: len(content) // 2] + bytes(len(content) // 2)):
+            (tmp_path / "out" / name).write_bytes(damaged)
+            assert f"{name}: is damaged: " in told(capsys, "report", str(tmp_path / "out"), "-o", str(tmp_path / "r"))
+            with pytest.raises(nandram.UserError, match="is damaged"):
+                nandram.read_sweep(tmp_path / "out")
+        (tmp_path / "out" / name).write_bytes(content)
+
+
+def test_an_axis_has_numbers_that_a_table_takes(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "sweep.toml"
+    path.write_text(
+        f'system = "{TINY}"\njob = "[j]\\nrw=read\\nsize={{size}}"\n'
+        f'[space]\nkind = "grid"\naxes = {{ size = [4096, {10**20}] }}\n'
+    )
+    assert "expected a list of different numbers" in told(capsys, "sweep", str(path), "-o", str(tmp_path / "out"))
+
+
+def test_seeds_are_checked_without_a_workload_too(capsys: pytest.CaptureFixture[str]) -> None:
+    assert told(capsys, "compare", TINY, TINY, "--seeds", "0") == (
+        "error: seeds: found 0, expected a whole number from 1\n"
+    )
+
+
+def test_a_figure_that_is_no_number_is_shown_as_it_is() -> None:
+    from nandram.report.page import figure
+
+    assert [figure(each) for each in (float("nan"), float("inf"), 2.0, 0.25)] == ["nan", "inf", "2", "0.25"]
+
+
+@pytest.mark.parametrize(
+    ("line", "mistake"),
+    [
+        (f"repeat = {10**22}", f"repeat: found `{10**22}`, expected at most 50000 for 2 configurations"),
+        ("repeat = 1000000", "repeat: found `1000000`, expected at most 50000 for 2 configurations"),
+        (f"seed = {2**64 - 1}\nrepeat = 2", f"seed: found `{2**64 - 1}`, expected seeds of at most {2**64 - 1}"),
+    ],
+)
+def test_a_sweep_of_too_many_runs_or_seeds_is_refused_at_once(
+    line: str, mistake: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "sweep.toml"
+    path.write_text(
+        f'system = "{TINY}"\n{line}\njob = "[j]\\nrw=read\\nsize={{size}}"\n'
+        '[space]\nkind = "grid"\naxes = { size = ["4k", "8k"] }\n'
+    )
+    assert mistake in told(capsys, "sweep", str(path), "-o", str(tmp_path / "out"))

@@ -1,7 +1,9 @@
 """`import nandram` and `nandram --help` import nothing heavy. How long they take is measured by `make bench`."""
 
+import pickle
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -14,8 +16,36 @@ HEAVY = {"polars", "pyarrow", "altair", "vl_convert", "numpy", "pandas", "rich",
     ids=["import", "--help"],
 )
 def test_nothing_heavy_is_imported(code: str) -> None:
+    assert "nandram.simulate" in (modules := modules_after(code))
+    assert not modules & HEAVY
+
+
+def modules_after(code: str) -> set[str]:
+    """Return the modules that are loaded when `code` has run."""
     code = f"import sys, atexit; atexit.register(lambda: print(*sys.modules, file=sys.stderr)); {code}"
     found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    modules = {name.strip() for name in found.stderr.split()}
-    assert "nandram.simulate" in modules
-    assert not modules & HEAVY
+    return {name.strip() for name in found.stderr.split()}
+
+
+def write_job(folder: Path) -> Path:
+    job = folder / "job.fio"
+    job.write_text("[job]\nrw=randread\nbs=4k\nnumber_ios=100\n")
+    return job
+
+
+def test_a_run_that_prints_its_result_makes_no_tables(tmp_path: Path) -> None:
+    arguments = ["nandram", "run", "nvme-client-tlc", str(write_job(tmp_path)), "--cache", "none"]
+    modules = modules_after(f"import sys; sys.argv = {arguments!r}; import nandram.__main__ as m; m.main()")
+    assert "nandram._core" in modules
+    assert not modules & {"polars", "pyarrow", "numpy", "altair"}
+
+
+def test_tables_are_made_once_and_pickled_as_such(tmp_path: Path) -> None:
+    import nandram
+
+    result = nandram.run("nvme-client-tlc", write_job(tmp_path), cache=None)
+    assert result.latency() is result.latency()
+    assert result.latency()["count"].sum() == 100
+    again = pickle.loads(pickle.dumps(result))
+    assert set(again.tables) == {"samples", "drive", "latency", "dies"}
+    assert all(again.tables[name].equals(result.tables[name]) for name in result.tables)

@@ -127,11 +127,28 @@ def test_shares_of_a_group_add_up(tmp_path: Path) -> None:
 
 def test_a_failed_read_is_told_as_fio_tells_it(tmp_path: Path) -> None:
     job = tmp_path / "failing.fio"
-    job.write_text("[reads]\nrw=randread\nbs=4k\nnumber_ios=200\n")
+    job.write_text("[reads]\nrw=randread\nbs=4k\nnumber_ios=200\ncontinue_on_error=read\n")
     changes = {"flash.failures.read": 0.5}
     [found] = nandram.run(TINY, job, precondition="fill", cache=None, set=changes).summary["jobs"]
     assert 0 < found["total_err"] < 200
     assert found["error"] == found["first_error"] == errno.EIO
+
+
+def test_the_first_error_ends_its_job(tmp_path: Path) -> None:
+    job = tmp_path / "failing.fio"
+    job.write_text("[global]\nbs=4k\nnumber_ios=200\n[reads]\nrw=randread\n[writes]\nrw=randwrite\n")
+    changes = {"flash.failures.read": 0.5}
+    result = nandram.run(TINY, job, precondition="fill", cache=None, set=changes)
+    reads, writes = result.summary["jobs"]
+    assert (reads["total_err"], reads["error"]) == (1, errno.EIO)
+    assert (writes["total_err"], writes["error"], writes["write"]["total_ios"]) == (0, 0, 200)
+    [failed] = result.inside["failed_jobs"]
+    assert (failed["jobname"], failed["error"]) == ("reads", errno.EIO)
+    assert result.notes[0].startswith("error: job reads: ended after ")
+    assert result.notes[0].endswith(" with EIO (Input/output error)")
+    again = nandram.run(TINY, job, precondition="fill", cache=None, set=changes, continue_on_error="read")
+    assert "failed_jobs" not in again.inside
+    assert again.summary["jobs"][0]["total_err"] > 1
 
 
 def test_the_timeline_conforms_to_the_trace_event_format(played: nandram.Result) -> None:

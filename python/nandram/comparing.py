@@ -104,6 +104,7 @@ def compare(
 
     Raises `UserError` for a mistake in any of these.
     """
+    at_least_one("seeds", seeds)
     first, second = _side(a), _side(b)
     if workload is None:
         if options:
@@ -114,7 +115,6 @@ def compare(
             raise UserError(
                 f"compare: found the result {first.name if first.results else second.name}, expected systems"
             )
-        at_least_one("seeds", seeds)
         results = _run((first, second), workload, seeds, jobs, options)
     found: list[Difference] = []
     if results[0] and results[1]:
@@ -217,11 +217,28 @@ def figures(result: "Result") -> dict[str, float]:
         for percent in _PERCENTILES:
             value = result.latency_percentile_ns(percent, direction) / 1000
             found[f"{direction}_p{percent:g}_us"] = None if math.isnan(value) else value
+    if len({job["groupid"] for job in result.summary["jobs"]}) > 1:
+        found |= _rates(result)
     found["energy_j"] = result.energy_j
     return {
         name: float(value)
         for name, value in found.items()
         if value is not None and not (name[:4] in _IDLE and value == 0)
+    }
+
+
+def _rates(result: "Result") -> dict[str, float]:
+    """Rates of jobs that ran one after another, over the time of all: each job's own do not add up."""
+    sums = {
+        direction: (sum(each.requests for each in of_it), sum(each.bytes for each in of_it))
+        for direction in ("read", "write")
+        for of_it in [[each for each in result.traffic if each.direction == direction]]
+    }
+    seconds = result.runtime_s or math.inf
+    return {
+        "iops": sum(requests for requests, _ in sums.values()) / seconds,
+        "read_mb_s": sums["read"][1] / seconds / 1e6,
+        "write_mb_s": sums["write"][1] / seconds / 1e6,
     }
 
 

@@ -19,11 +19,21 @@ def failures(jobs: list[dict[str, Any]]) -> list[str]:
     lines = []
     for job in jobs:
         if job.get("total_err"):
-            first = job["first_error"]
-            cause = f"{errno.errorcode.get(first, first)} ({os.strerror(first)})"
             failed = f"{count(job['total_err'], 'request')} failed, not counted above"
-            lines.append(f"{job['jobname']}: {failed}; the first with {cause}")
+            lines.append(f"{job['jobname']}: {failed}; the first with {_cause(job['first_error'])}")
     return lines
+
+
+def ended_early(inside: dict[str, Any]) -> list[str]:
+    """Return a line for each job that an error ended."""
+    return [
+        f"error: job {failed['jobname']}: ended after {duration(failed['time_s'] * 1e9)} with {_cause(failed['error'])}"
+        for failed in inside.get("failed_jobs", [])
+    ]
+
+
+def _cause(number: int) -> str:
+    return f"{errno.errorcode.get(number, number)} ({os.strerror(number)})"
 
 
 def of(inside: dict[str, Any], *, reads: bool) -> list[str]:
@@ -51,14 +61,14 @@ def of(inside: dict[str, Any], *, reads: bool) -> list[str]:
     elif "cpu" in inside:
         lines += _programs(inside)
         drive = f", of the drive's flash {inside['drive']['energy_j']:.4g} J" if "drive" in inside else ""
-        lines.append(f"energy of main memory over the whole run: {inside['energy_j']['memory']:.4g} J{drive}")
+        lines.append(f"energy of main memory: {inside['energy_j']['memory']:.4g} J{drive}")
     else:
         if reads and prepared["kind"] == "none" and not any(inside["ftl"][key] for key in _SERVED):
             lines.append("the drive was empty: reads found nothing written, and touched no flash (precondition: fill)")
         whole_run = inside.get("whole_run", inside)["ftl"]
         # Results of earlier versions count no bytes.
         written = whole_run.get("host_bytes", math.inf) / inside["capacity_bytes"]
-        if prepared["kind"] == "steady" and written < _TELLING and whole_run["programmed_copy"]:
+        if prepared["kind"] in ("steady", "rested") and written < _TELLING and whole_run["programmed_copy"]:
             lines.append(
                 f"write amplification: not shown for {100 * written:.2g} % of a drive-write; most of the "
                 f"{count(whole_run['programmed_copy'], 'copied unit')} is work that the preparation left"
@@ -66,6 +76,8 @@ def of(inside: dict[str, Any], *, reads: bool) -> list[str]:
             lines += _failures(inside["ftl"], whole_run)
         else:
             lines += _flash(inside["ftl"], whole_run)
+        if "parity" in inside:
+            lines.append(_parity(inside["parity"]))
         lines.append(f"energy of the flash: {inside['energy_j']['total']:.4g} J")
     payload = inside.get("payload")
     if payload is not None:
@@ -103,7 +115,7 @@ def _programs(inside: dict[str, Any]) -> list[str]:
     if cache is not None:
         asked = cache["hits"] + cache["merged"] + cache["misses"]
         lines.append(
-            f"cache of DRAM, from the run's beginning: {100 * (asked - cache['misses']) / max(asked, 1):.1f} % hits, "
+            f"cache of DRAM: {100 * (asked - cache['misses']) / max(asked, 1):.1f} % hits, "
             f"{count(cache['misses'], 'page')} of flash asked for, {cache['prefetches']:,} read ahead, "
             f"{inside['nvmm']['programs_host']:,} written back"
         )
@@ -143,6 +155,16 @@ def _flash(ftl: dict[str, Any], whole_run: dict[str, Any]) -> list[str]:
     if ftl["map_reads"] and looked_up:
         lines.append(f"map: {100 * ftl['map_hits'] / looked_up:.1f} % hits, {count(ftl['map_reads'], 'extra read')}")
     return lines + _failures(ftl, whole_run)
+
+
+def _parity(parity: dict[str, Any]) -> str:
+    """Line on parity across dies: its cost, and what it saved."""
+    parts = [f"{100 * parity['share_of_programs']:.1f} % of programs"]
+    if parity["write_amplification_without"] is not None:
+        parts.append(f"write amplification {parity['write_amplification_without']:.3f} without it")
+    if parity["rebuilt"] or parity["rebuild_failures"]:
+        parts.append(f"{count(parity['rebuilt'], 'read')} rebuilt, {parity['rebuild_failures']} beyond rebuilding")
+    return f"parity: {', '.join(parts)}"
 
 
 def _failures(ftl: dict[str, Any], whole_run: dict[str, Any]) -> list[str]:

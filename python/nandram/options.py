@@ -8,10 +8,10 @@ from typing import Literal, NotRequired, TypedDict, cast
 from nandram.errors import UserError
 
 Payload = Literal["none", "stamp"]
-Precondition = Literal["none", "fill", "random", "steady"]
+Precondition = Literal["none", "fill", "random", "steady", "rested"]
 
 PAYLOADS: tuple[Payload, ...] = ("none", "stamp")
-PRECONDITIONS: tuple[Precondition, ...] = ("none", "fill", "random", "steady")
+PRECONDITIONS: tuple[Precondition, ...] = ("none", "fill", "random", "steady", "rested")
 
 
 class RunOptions(TypedDict):
@@ -25,7 +25,7 @@ class RunOptions(TypedDict):
     """Addresses of a trace beyond the drive: wrapped into it, or else an error."""
     precondition: NotRequired[Precondition]
     """``fill``: written once in order; ``random``: and overwritten at random until write amplification settles;
-    ``steady``: laid out as that would leave it, from theory."""
+    ``steady``: laid out as that would leave it, from theory; ``rested``: the same after a pause."""
     cache: NotRequired[str]
     """The folder in which prepared drives are kept; if it is left out, none are."""
     warm_up: NotRequired[str]
@@ -36,6 +36,8 @@ class RunOptions(TypedDict):
     """With ``closed``: requests outstanding."""
     replay_factor: NotRequired[float]
     """With ``scaled``: the factor on the times; 0.5 is twice as fast."""
+    continue_on_error: NotRequired[str]
+    """Errors that are counted and do not end a job that does not say itself: fio's names, from ``none`` to ``all``."""
     columns: NotRequired[str]
     """Where the fields of a trace of no known format stand."""
 
@@ -62,6 +64,7 @@ def run_options(
     warm_up: str | None,
     cache: str | None,
     columns: str | None = None,
+    continue_on_error: str | None = None,
 ) -> RunOptions:
     """Check the options and put them into the form the native module takes. Raises `UserError`."""
     _check_seed(seed)
@@ -71,6 +74,7 @@ def run_options(
         "replay": replay,
         "warm_up": warm_up,
         "columns": columns,
+        "continue_on_error": continue_on_error,
     }
     _check_texts(texts)
     options = RunOptions(
@@ -89,6 +93,8 @@ def run_options(
         options["cache"] = cache
     if columns is not None:
         options["columns"] = columns
+    if continue_on_error is not None:
+        options["continue_on_error"] = continue_on_error
     return options
 
 

@@ -62,7 +62,11 @@ def page(probe: "Probe") -> str:
     found = Section(title, "probe")
     if probe.ended:
         found.parts.append(f"It ended early: {probe.ended}.")
-    found.parts.append(Table(COLUMNS, [tuple(row(finding)) for finding in probe.findings], wide=("evidence",)))
+    rows = [tuple(row(finding)) for finding in probe.findings]
+    # A column without a word, such as that of a host memory buffer that the drive has not, is left out.
+    used = [index for index in range(len(COLUMNS)) if not rows or any(each[index] for each in rows)]
+    columns = tuple(COLUMNS[index] for index in used)
+    found.parts.append(Table(columns, [tuple(each[index] for index in used) for each in rows], wide=("evidence",)))
     figures = [figure for finding in probe.findings if (figure := _figure(finding)) is not None]
     found.parts += [Heading("Curves"), *figures] if figures else []
     known = [f"{name}: {value}" for name, value in target["environment"].items()]
@@ -74,7 +78,7 @@ def _figure(finding: dict[str, Any]) -> "Figure | None":
     """Draw the curve that a finding rests on, with its knee; None if it rests on none."""
     from nandram.report import charts
     from nandram.report.charts import Axis, Marks
-    from nandram.report.page import Figure
+    from nandram.report.page import Figure, figure
 
     curve = finding["curve"]
     if curve is None or len(curve["points"]) < 2:
@@ -85,7 +89,7 @@ def _figure(finding: dict[str, Any]) -> "Figure | None":
     knees = () if curve["knee"] is None else ({"x": curve["knee"], "claim": "knee"},)
     rows = [{"series": "measured", "x": place, "y": value} for place, value in points]
     chart = charts.lines(rows, ["measured"], x, y, marks=Marks(stated_x=knees))
-    knee = f"; knee at {curve['knee']:.6g}" if curve["knee"] is not None else ""
+    knee = f"; knee at {figure(curve['knee'], 9)}" if curve["knee"] is not None else ""
     return Figure(about(finding), chart, f"the probe's own requests{knee}", (curve["x"], curve["y"]), points)
 
 

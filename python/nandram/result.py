@@ -3,7 +3,7 @@
 import json
 import math
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -47,7 +47,7 @@ class Result:
         self,
         summary_json: str,
         manifest_json: str,
-        tables: "dict[str, pl.DataFrame]",
+        tables: "Mapping[str, pl.DataFrame]",
         timeline_json: str | None = None,
         output: Path | None = None,
     ) -> None:
@@ -163,7 +163,12 @@ class Result:
         from nandram import notes
 
         reads = any(each.direction == "read" for each in self.traffic)
-        return [*notes.failures(self.summary["jobs"]), *notes.of(self.inside, reads=reads), *self.remarks]
+        return [
+            *notes.ended_early(self.inside),
+            *notes.failures(self.summary["jobs"]),
+            *notes.of(self.inside, reads=reads),
+            *self.remarks,
+        ]
 
     @property
     def title(self) -> str:

@@ -3,11 +3,17 @@
 import os
 from collections.abc import Callable, Mapping
 from pathlib import Path
+from types import ModuleType
+from typing import TYPE_CHECKING
 
 from nandram.errors import UserError
 from nandram.options import default_cache, run_options
 from nandram.result import Result
 from nandram.system import System, load
+from nandram.tables import LazyTables
+
+if TYPE_CHECKING:
+    from nandram._core import RunOutput
 
 Progress = Callable[[float, float, int], bool]
 """Called ten times a second with the fraction done, the simulated seconds and the requests ended; False stops the run.
@@ -25,6 +31,7 @@ def run(
     replay: str | None = None,
     wrap: bool = False,
     columns: str | None = None,
+    continue_on_error: str | None = None,
     precondition: str | None = None,
     warm_up: str | None = None,
     cache: str | os.PathLike[str] | None = "default",
@@ -37,18 +44,22 @@ def run(
     Perfetto. `output`: a folder to write the result to. `replay`, for traces: ``open`` (when they say),
     ``closed:DEPTH`` (as fast as they are served), ``scaled:FACTOR`` (their times multiplied). `wrap`: addresses beyond
     the drive are wrapped into it. `columns`: where the fields of a trace of no known format stand, such as
-    ``time=0:us,op=2,offset=3:sectors,bytes=4``. `precondition`: ``none``, ``fill`` (written once in order), ``random``
-    (and overwritten at random until write amplification settles) or ``steady`` (laid out as that would leave it, from
-    theory). `warm_up`, cut off the statistics: ``detect``, ``keep`` (cut nothing) or a time, such as ``50ms``. `cache`:
-    the folder in which prepared drives are kept, None for none, or ``default``: ``$NANDRAM_CACHE``, or ``nandram``
-    in the user's cache folder. `set`: changes of the system, as in `load`.
+    ``time=0:us,op=2,offset=3:sectors,bytes=4``. `continue_on_error`: fio's key, for traces and for jobs without it:
+    ``none``, ``read``, ``write`` or ``all``; the first error of any other request ends its job. `precondition`:
+    ``none``, ``fill`` (written once in order), ``random`` (and overwritten at random until write amplification settles)
+    or ``steady`` (laid out as that would leave it, from theory). `warm_up`, cut off the statistics: ``detect``,
+    ``keep`` (cut nothing) or a time, such as ``50ms``. `cache`: the folder in which prepared drives are kept, None for
+    none, or ``default``: ``$NANDRAM_CACHE``, or ``nandram`` in the user's cache folder. `set`: changes of the system,
+    as in `load`.
 
     Raises `UserError` for a mistake in any of these.
     """
     from nandram import _core
 
     kept, remark = _drives(cache, precondition)
-    options = run_options(seed, payload, timeline, wrap, precondition, replay, warm_up, kept, columns)
+    options = run_options(
+        seed, payload, timeline, wrap, precondition, replay, warm_up, kept, columns, continue_on_error
+    )
     if not isinstance(system, System):
         system = load(system, set)
     elif set:
@@ -59,18 +70,30 @@ def run(
         check(Path(output))
     found = _core.run(system.source, list(system.changes), os.fspath(workload), options, progress)
 
-    from nandram import frames
-
     result = Result(found.summary_json, found.manifest_json, {}, found.timeline_json)
     result.remarks += [remark] if remark else []
-    names = [job["jobname"] for job in result.summary["jobs"]]
-    result.tables["samples"] = frames.throughput(found.throughput, names)
-    result.tables["drive"] = frames.drive(found.drive)
-    result.tables["latency"] = frames.latency(found.latency, names)
-    result.tables["dies"] = frames.dies(found.dies)
+    result.tables = _tables(found, [job["jobname"] for job in result.summary["jobs"]])
     if output is not None:
         result.save(output)
     return result
+
+
+def _tables(found: "RunOutput", names: list[str]) -> LazyTables:
+    """Return the tables of a run, none of them made yet."""
+
+    def frames() -> ModuleType:
+        from nandram import frames
+
+        return frames
+
+    return LazyTables(
+        {
+            "samples": lambda: frames().throughput(found.throughput, names),
+            "drive": lambda: frames().drive(found.drive),
+            "latency": lambda: frames().latency(found.latency, names),
+            "dies": lambda: frames().dies(found.dies),
+        }
+    )
 
 
 def _drives(cache: str | os.PathLike[str] | None, precondition: str | None) -> tuple[str | None, str | None]:

@@ -82,7 +82,7 @@ def test_a_memory_is_exported_and_backed_up_while_it_is_open(
         assert memory.read(at, 5) == b"first"
 
 
-def test_what_is_lost_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_lost_segments_are_listed_and_end_in_status_2(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = tmp_path / "a.memory"
     with Memory(path, capacity="4MiB", dram="1MiB") as memory:
         memory.write(memory.alloc(100_000), b"a marker that is found again")
@@ -90,7 +90,10 @@ def test_what_is_lost_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[str
     content = bytearray(path.read_bytes())
     content[content.index(b"a marker")] ^= 1
     path.write_bytes(content)
-    status, out, _ = run(capsys, "check", str(path))
-    assert status == 1
-    assert out.startswith(f"{path}: address 0x10000: the 4096 bytes there cannot be read: ")
-    assert out.endswith("1 segments cannot be read\n")
+    copy = str(tmp_path / "copy")
+    for arguments in (("check", str(path)), ("backup", str(path), copy)):
+        status, out, err = run(capsys, *arguments)
+        assert (status, err) == (2, f"error: {path}: 1 segment cannot be read\n")
+        assert out.startswith(f"{path}: address 0x10000: the 4096 bytes there cannot be read: ")
+        assert len(out.splitlines()) == 1
+    assert Path(copy).is_file()

@@ -30,7 +30,7 @@ def test_a_run_is_drawn_over_time(result: nandram.Result) -> None:
         "Queues over time",
     ):
         assert title in figures
-    for title in ("Utilisation of the channels", "Utilisation of the dies", "Utilisation of host, link and controller"):
+    for title in ("Utilization of the channels", "Utilization of the dies", "Utilization of host, link and controller"):
         assert [0, 1] in domains(figures[title]["spec"]), title
 
 

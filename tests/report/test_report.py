@@ -68,7 +68,7 @@ def test_every_chart_has_title_axes_and_source(page: Page) -> None:
         "What moves tiny.read_us",
         "Response times: fraction answered within a time",
         "Throughput over time",
-        "Utilisation of the dies",
+        "Utilization of the dies",
         "Wear by die: programs and erases",
     ):
         assert title in titles
@@ -197,7 +197,7 @@ def test_a_drive_that_was_not_worn_has_no_chart_of_wear(tmp_path: Path) -> None:
     job.write_text("[reads]\nrw=randread\nbs=4k\nnumber_ios=50\n")
     result = nandram.run(TINY, str(job), precondition="fill")
     titles = [each["title"] for each in Page(run_page(result)).figures]
-    assert "Utilisation of the dies" in titles
+    assert "Utilization of the dies" in titles
     assert not any(title.startswith("Wear") for title in titles)
 
 
@@ -217,7 +217,15 @@ def test_a_drawing_of_every_preset() -> None:
         settings = json.loads(_core.settings(name, []))
         root = ElementTree.fromstring(draw(settings))
         words = " ".join(text.text or "" for text in root.iter("text"))
-        assert "Controller" in words
+        assert ElementTree.fromstring(draw(settings, narrow=True)).get("width") == "340"
+        kind = settings["memory.type"]["value"].strip('"') if "memory.type" in settings else "none"
+        link = settings["link.type"]["value"].strip('"')
+        assert ("Controller" in words, "Main memory" in words) == (link != "none", link == "none")
+        if link == "none" and kind == "dram":
+            # What it has not is not drawn, though the file has defaults for it.
+            assert "Flash" not in words
+            assert "dies" not in words
+            continue
         assert name != "nvme-client-tlc" or "capacity 1.00 TB" in words
         if "flash.read" in settings:
             assert settings["flash.read"]["value"].strip('"[').split('"')[0] in words

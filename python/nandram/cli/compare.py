@@ -19,7 +19,7 @@ def compare(
     ] = None,
     seeds: Annotated[str, typer.Option(metavar="N", help="Runs of each system, for the intervals.")] = "5",
     precondition: Annotated[
-        str | None, typer.Option(metavar="none|fill|random|steady", help="As of `nandram run`.")
+        str | None, typer.Option(metavar="none|fill|random|steady|rested", help="As of `nandram run`.")
     ] = None,
     replay: Annotated[str | None, typer.Option(metavar="MODE", help="Traces: as of `nandram run`.")] = None,
     jobs: Annotated[str | None, typer.Option(metavar="N", help="Runs at a time. [default: one a processor]")] = None,

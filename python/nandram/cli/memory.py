@@ -38,19 +38,22 @@ def info(path: File) -> None:
 def check(path: File) -> None:
     """Read all that the last sync left in a memory, which may be open elsewhere.
 
-    What cannot be read is named, and the status is 1.
+    Lists segments that cannot be read, with status 2.
     """
     with _told(), _read(path) as reader:
         lost = reader.verify()
-    _name_lost(lost)
+    _report_lost(path, lost)
+    print("all can be read")
 
 
-def _name_lost(lost: list[str]) -> None:
+def _report_lost(path: str, lost: list[str]) -> None:
+    """List the segments that cannot be read. Raises `UserError` if there are any."""
     for line in lost:
         print(line)
-    print("all can be read" if not lost else f"{len(lost)} segments cannot be read")
     if lost:
-        raise typer.Exit(1)
+        from nandram.units import count
+
+        raise UserError(f"{path}: {count(len(lost), 'segment')} cannot be read")
 
 
 @app.command()
@@ -115,14 +118,13 @@ def backup(
 ) -> None:
     """Copy a memory with its tokens, as the last sync left it. It may be open elsewhere.
 
-    What cannot be read is named, and the status is 1; the copy has all else.
+    Lists segments that cannot be read, with status 2; the copy has all else.
     """
     from nandram.memory_reader import backup
 
     with _told():
         lost = backup(path, to)
-    if lost:
-        _name_lost(lost)
+    _report_lost(path, lost)
 
 
 def _which(token: str, live: dict[int, str | None]) -> int | str:

@@ -54,12 +54,20 @@ def run(
             help="Traces: where the fields of a line stand, such as time=0:us,op=2,offset=3:sectors,bytes=4.",
         ),
     ] = None,
+    continue_on_error: Annotated[
+        str | None,
+        typer.Option(
+            metavar="none|read|write|all",
+            help="Count errors of these requests and go on, in traces and in jobs without the key; else the first "
+            "error ends its job. [default: none]",
+        ),
+    ] = None,
     precondition: Annotated[
         str | None,
         typer.Option(
-            metavar="none|fill|random|steady",
-            help="Before the run: fill the drive; and overwrite it until steady; or lay it out so, from theory. "
-            "[default: none]",
+            metavar="none|fill|random|steady|rested",
+            help="Before the run: fill the drive; and overwrite it until steady; or lay it out so, from theory; "
+            "and after a pause. [default: none]",
         ),
     ] = None,
     warm_up: Annotated[
@@ -93,12 +101,16 @@ def run(
             replay=replay,
             wrap=wrap,
             columns=columns,
+            continue_on_error=continue_on_error,
             precondition=precondition,
             warm_up=warm_up,
             cache="default" if cache is None else None if cache == "none" else cache,
             progress=progress,
         )
     show(result)
+    if result.inside.get("failed_jobs"):
+        # As fio, which exits with the number of such jobs.
+        raise typer.Exit(1)
 
 
 def whole_number(name: str, text: str) -> int:

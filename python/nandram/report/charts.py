@@ -10,6 +10,8 @@ COLOURS = ["#3b7fc4", "#d9730d", "#1a9467", "#a35bb8", "#c94a5e", "#8a7a1f", "#2
 DASHES = [[1, 0], [6, 3], [2, 2], [8, 3, 2, 3], [10, 4], [4, 2, 1, 2], [3, 5], [12, 3]]
 TICKS_MAX = 12
 """Places of a logarithmic axis that are worth a tick each."""
+COUNT_MAX = 10
+"""A chart of whole numbers up to this has a tick at each, and none between."""
 LETTERS_MAX = 36
 """Of names beside each other below a narrow chart."""
 SHAPES = ["circle", "square", "triangle-up", "diamond", "triangle-down", "cross", "triangle-right", "stroke"]
@@ -160,10 +162,13 @@ def lines(
         x = replace(x, slanted=sum(len(str(each)) for each in places) > LETTERS_MAX)
     elif len(places) <= TICKS_MAX and (x.scale == "log" or all(each == int(each) for each in places)):
         x = replace(x, ticks=tuple(sorted(places)))
-    if marks is not None and y.zero and y.highest is None:
+    if y.scale == "linear" and y.zero and y.highest is None:
         # What is at the very top would be cut.
-        highest = max(row["y"] for row in (*rows, *marks.stated))
+        found = [row["y"] for row in (*rows, *(marks.stated if marks is not None else ()))]
+        highest = max(found)
         y = replace(y, highest=1.06 * highest) if highest > 0 else y
+        if highest <= COUNT_MAX and all(float(each).is_integer() for each in found):
+            y = replace(y, ticks=tuple(range(int(highest) + 1)))
     base = shown(alt.Chart(alt.InlineData(values=rows)))
     tips = [
         alt.Tooltip("series:N"),
@@ -262,11 +267,15 @@ def spans(rows: list[Row], x: Axis, y_title: str) -> alt.LayerChart | alt.FacetC
 
 
 def heat_map(rows: list[Row], x: str, y: str, value: str, highest: float) -> alt.LayerChart | alt.FacetChart:
-    """Plot rows of ``x, y, value, text`` as cells; a few carry their text, so that colour is not all there is."""
+    """Plot rows of ``x, y, value`` as cells, parts of one; a few carry it in percent: colour is not all there is."""
     base = alt.Chart(alt.InlineData(values=rows)).encode(
         x=alt.X("x:O", title=x, axis=alt.Axis(labelAngle=0, labelOverlap=True)),
         y=alt.Y("y:O", title=y, axis=alt.Axis(labelOverlap=True)),
-        tooltip=[alt.Tooltip("y:O", title=y), alt.Tooltip("x:O", title=x), alt.Tooltip("text:N", title=value)],
+        tooltip=[
+            alt.Tooltip("y:O", title=y),
+            alt.Tooltip("x:O", title=x),
+            alt.Tooltip("value:Q", title=value, format=".1%"),
+        ],
     )
     scale = alt.Scale(domain=[0, highest], range=["#e8f1fa", "#08417c"])
     cells = base.mark_rect(stroke="currentColor", strokeOpacity=0.25).encode(
@@ -277,7 +286,7 @@ def heat_map(rows: list[Row], x: str, y: str, value: str, highest: float) -> alt
     if len({row["x"] for row in rows}) > 8:
         return alt.layer(cells)
     ink = alt.condition(f"datum.value > {highest / 2}", alt.value("#ffffff"), alt.value("#10233a"))
-    return alt.layer(cells, base.mark_text(fontSize=10).encode(text="text:N", color=ink))
+    return alt.layer(cells, base.mark_text(fontSize=10).encode(text=alt.Text("value:Q", format=".0%"), color=ink))
 
 
 def dots(rows: list[Row], series: list[str], x: Axis, y_title: str) -> alt.LayerChart | alt.FacetChart:

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from nandram.comparing import Comparison, Difference
 
 LEAST = 5.0
-"""Percent to either side of no change that the chart shows at least: less would look like much."""
+"""Percent to either side of no change that the chart shows at least: less would make noise look like a difference."""
 SERIES = ("changed", "no difference beyond noise", "one run each")
 
 
@@ -58,10 +58,10 @@ def _chart(found: "Comparison") -> Figure:
         part = {"name": each.name, "series": verdict(each)}
         rows.append(part | {"x": 100 * each.change, "low": 100 * low, "high": 100 * high})
         table.append((each.name, 100 * each.change, 100 * low, 100 * high))
-    most = max((abs(row[end]) for row in rows for end in ("low", "high")), default=0.0)
-    most = max(LEAST, 1.05 * most)
+    lowest = min((1.05 * row["low"] for row in rows), default=0.0)
+    highest = max((1.05 * row["high"] for row in rows), default=0.0)
     series = [name for name in SERIES if any(row["series"] == name for row in rows)]
-    x = Axis("change from A to B (%)", lowest=-most, highest=most)
+    x = Axis("change from A to B (%)", lowest=min(-LEAST, lowest), highest=max(LEAST, highest))
     chart = charts.dots(rows, series, x, "figure")
     base = alt.Chart(alt.InlineData(values=rows)).encode(y=alt.Y("name:N", title="figure", sort=None))
     rule = base.mark_rule(strokeWidth=3, opacity=0.4, color="currentColor").encode(x=x.of("low", alt.X), x2="high:Q")

@@ -10,33 +10,83 @@ from nandram import units
 
 WIDTH, WIRE, TOP, LINE = 880, 150, 14, 17
 """In pixels: the picture, a link, above the parts, a line of text."""
+NARROW, GAP = 340, 46
+"""In pixels: a picture for narrow screens, the height of a link in it."""
 
 
-def draw(settings: Mapping[str, Mapping[str, Any]]) -> str:
-    """Return an SVG picture of a system, from the ``settings`` of a manifest: ``value`` by key."""
+def draw(settings: Mapping[str, Mapping[str, Any]], *, narrow: bool = False) -> str:
+    """Return an SVG picture of a system, from the ``settings`` of a manifest: ``value`` by key.
+
+    `narrow`: the parts stand below each other.
+    """
     value = {key: _plain(each["value"]) for key, each in settings.items()}
-    parts = [("host", _host(value)), ("device", _device(value)), ("flash", _flash(value))]
-    wires = [_link(value), _channel(value)]
-    width = (WIDTH - 2 * WIRE) / 3
+    parts, wires = _machine(value)
+    pieces, height = _stacked(parts, wires) if narrow else _in_line(parts, wires)
+    width = NARROW if narrow else WIDTH
+    dies, below = _dies(value, height + 6, width) if parts[-1][0] == "flash" else ("", 0.0)
+    return (
+        f'<svg viewBox="0 0 {width} {height + 6 + below:.0f}" width="{width}" role="img" '
+        'aria-label="the parts of the system and their links" '
+        f'font-family="system-ui, DejaVu Sans, sans-serif" font-size="12">{"".join(pieces)}{dies}</svg>'
+    )
+
+
+_Parts = list[tuple[str, list[str]]]
+
+
+def _machine(value: Mapping[str, Any]) -> tuple[_Parts, list[list[str]]]:
+    """Return the parts of a machine, and what joins each to the next."""
+    memory = value.get("memory.type", "none")
+    flash = ("flash", _flash(value))
+    if value.get("link.type") != "none":
+        processor = _cpu(value) if memory != "none" else []
+        parts = [("host", (processor[:1] + processor[-2:] + _host(value))[:7]), ("device", _device(value)), flash]
+        return parts, [_link(value), _channel(value)]
+    buses = _named(value, {"memory.standard": "{}", "memory.channels": "{} channels"})
+    parts = [("cpu", _cpu(value)), ("memory", _memory(value))]
+    return (parts, [buses]) if memory == "dram" else ([*parts, flash], [buses, _channel(value)])
+
+
+def _in_line(parts: _Parts, wires: list[list[str]]) -> tuple[list[str], float]:
+    """Return the parts beside each other, and their height."""
+    width = (WIDTH - (len(parts) - 1) * WIRE) / len(parts)
     rows = max(len(lines) for _, lines in parts)
     height = TOP + (rows + 1) * LINE + 20
-    below = _dies(value, height + 6)
-    total = height + 6 + below[1]
     pieces = []
     for index, (name, lines) in enumerate(parts):
         left = index * (width + WIRE)
         pieces.append(_box(left, TOP, width, height - TOP, _TITLES.get(name, name), lines))
         if index < len(wires):
             pieces.append(_wire(left + width, left + width + WIRE, TOP + 34, wires[index]))
-    pieces.append(below[0])
-    return (
-        f'<svg viewBox="0 0 {WIDTH} {total:.0f}" width="{WIDTH}" role="img" '
-        'aria-label="the parts of the system and their links" '
-        f'font-family="system-ui, DejaVu Sans, sans-serif" font-size="12">{"".join(pieces)}</svg>'
-    )
+    return pieces, height
 
 
-_TITLES = {"host": "Host", "device": "Controller", "flash": "Flash"}
+def _stacked(parts: _Parts, wires: list[list[str]]) -> tuple[list[str], float]:
+    """Return the parts below each other, their lines in two columns, and their height."""
+    pieces, y = [], 0.0
+    for index, (name, lines) in enumerate(parts):
+        rows = -(-len(lines) // 2)
+        height = rows * LINE + 30
+        pieces.append(_box(0, y, NARROW, height, _TITLES.get(name, name), lines[:rows], NARROW / 2))
+        pieces.append(_lines(NARROW / 2, y, lines[rows:], NARROW / 2))
+        y += height
+        if index < len(wires):
+            middle = -(-len(wires[index]) // 2)
+            words = (", ".join(wires[index][:middle]), ", ".join(wires[index][middle:]))
+            pieces.append(
+                f'<line x1="18" y1="{y:.1f}" x2="18" y2="{y + GAP:.1f}" stroke="currentColor" stroke-width="2"/>'
+                f'<path d="M18,{y:.1f}l-4,7h8zM18,{y + GAP:.1f}l-4,-7h8z" fill="currentColor"/>'
+                + "".join(
+                    f'<text x="34" y="{y + 20 + row * LINE:.1f}" fill="currentColor">'
+                    f"{html.escape(_fit(each, NARROW - 34))}</text>"
+                    for row, each in enumerate(words)
+                )
+            )
+            y += GAP
+    return pieces, y
+
+
+_TITLES = {"host": "Host", "device": "Controller", "flash": "Flash", "cpu": "Processor", "memory": "Main memory"}
 
 
 def _plain(text: str) -> Any:
@@ -80,6 +130,37 @@ def _host(value: Mapping[str, Any]) -> list[str]:
             "device.hmb.size": "lends the drive {}",
         },
     )[:7]
+
+
+def _cpu(value: Mapping[str, Any]) -> list[str]:
+    return _named(
+        value,
+        {
+            "cpu.clock": "clock {}",
+            "cpu.width": "{} instructions a cycle",
+            "cpu.window": "window of {}",
+            "cpu.l1.size": "L1 {}",
+            "cpu.l2.size": "L2 {}",
+            "cpu.llc.size": "last-level cache {}",
+            "memory.size": "memory {}",
+        },
+    )
+
+
+def _memory(value: Mapping[str, Any]) -> list[str]:
+    keys = {
+        "memory.ranks": "{} ranks a channel",
+        "memory.stack": "{} behind each rank's select" if value.get("memory.stack") != 1 else "",
+        "memory.cache.size": "DRAM cache {}",
+        "memory.cache.ways": "{} ways",
+        "memory.prefetch.type": "prefetches {}",
+        "nvmm.capacity": "capacity {}",
+        "nvmm.policy": "collects {}",
+        "memory.interleave": "interleaved by {}",
+        "memory.scheduler": "scheduled {}",
+        "memory.latency": "latency {}",
+    }
+    return [line for line in _named(value, keys) if line][:7]
 
 
 def _device(value: Mapping[str, Any]) -> list[str]:
@@ -162,12 +243,18 @@ def _channel(value: Mapping[str, Any]) -> list[str]:
     )
 
 
-def _box(left: float, top: float, width: float, height: float, title: str, lines: list[str]) -> str:
-    text = "".join(
+def _lines(left: float, top: float, lines: list[str], width: float) -> str:
+    return "".join(
         f'<text x="{left + 10:.1f}" y="{top + 38 + index * LINE:.1f}" fill="currentColor">'
         f"{html.escape(_fit(line, width))}</text>"
         for index, line in enumerate(lines)
     )
+
+
+def _box(
+    left: float, top: float, width: float, height: float, title: str, lines: list[str], room: float | None = None
+) -> str:
+    text = _lines(left, top, lines, room or width)
     return (
         f'<rect x="{left + 0.5:.1f}" y="{top + 0.5:.1f}" width="{width - 1:.1f}" height="{height:.1f}" rx="5" '
         f'fill="none" stroke="currentColor"/><text x="{left + 10:.1f}" y="{top + 19:.1f}" fill="currentColor" '
@@ -194,34 +281,46 @@ def _wire(left: float, right: float, y: float, lines: list[str]) -> str:
     )
 
 
-def _dies(value: Mapping[str, Any], top: float) -> tuple[str, float]:
-    """The channels with their dies, as far as they have room; and how much height they take."""
+_LABEL, _STEP, _STEP_MAX, _BETWEEN = 92, 26, 60, 24
+"""In pixels: before the dies of a channel, a die with the space behind it, the same at most, between columns."""
+
+
+def _dies(value: Mapping[str, Any], top: float, width: float) -> tuple[str, float]:
+    """The channels with their dies, as far as they have room, in columns; and how much height they take."""
     counts = [value.get(f"flash.{name}", 1) for name in ("channels", "chips", "dies", "planes")]
     if not all(isinstance(count, int) for count in counts):
         return "", 0.0
     channels, chips, dies, planes = counts
-    shown, a_channel = min(channels, 16), min(chips * dies, 16)
-    size, step = 20.0, 26.0
+    shown, a_channel = min(channels, 16), min(chips * dies, int((width - _LABEL - 16) / _STEP), 16)
+    cut = chips * dies > a_channel
+    columns = min(shown, max(1, int((width + _BETWEEN) / (_LABEL + a_channel * _STEP + 16 * cut + _BETWEEN))))
+    rows = -(-shown // columns)
+    columns = -(-shown // rows)
+    column = (width + _BETWEEN) / columns
+    step = min(_STEP_MAX, (column - _BETWEEN - _LABEL - 16 * cut) / a_channel)
     pieces = [
         f'<text x="0" y="{top + 24:.1f}" fill="currentColor" font-weight="600">Channels and dies</text>'
         f'<text x="0" y="{top + 42:.1f}" fill="currentColor">{channels} x {chips * dies} dies, {planes} '
         f"{'plane' if planes == 1 else 'planes'} each</text>"
     ]
     for channel in range(shown):
-        y = top + 52 + channel * step
+        x, y = channel // rows * column, top + 52 + channel % rows * _STEP
         pieces.append(
-            f'<text x="0" y="{y + 15:.1f}" fill="currentColor">channel {channel}</text>'
-            f'<line x1="78" y1="{y + size / 2:.1f}" x2="{90 + a_channel * step:.1f}" y2="{y + size / 2:.1f}" '
+            f'<text x="{x:.1f}" y="{y + 15:.1f}" fill="currentColor">channel {channel}</text>'
+            f'<line x1="{x + 78:.1f}" y1="{y + 10:.1f}" x2="{x + _LABEL - 2 + a_channel * step:.1f}" y2="{y + 10:.1f}" '
             'stroke="currentColor" stroke-opacity=".6"/>'
         )
         pieces += [
-            f'<rect x="{92 + die * step:.1f}" y="{y:.1f}" width="{size}" height="{size}" rx="2" fill="currentColor" '
-            f'fill-opacity=".18" stroke="currentColor"><title>channel {channel}, die {die}</title></rect>'
+            f'<rect x="{x + _LABEL + die * step:.1f}" y="{y:.1f}" width="{step - 6:.1f}" height="20" rx="2" '
+            'fill="currentColor" fill-opacity=".18" stroke="currentColor">'
+            f"<title>channel {channel}, die {die}</title></rect>"
             for die in range(a_channel)
         ]
-        if chips * dies > a_channel:
-            pieces.append(f'<text x="{96 + a_channel * step:.1f}" y="{y + 15:.1f}" fill="currentColor">…</text>')
-    end = top + 52 + shown * step
+        if cut:
+            pieces.append(
+                f'<text x="{x + _LABEL + 2 + a_channel * step:.1f}" y="{y + 15:.1f}" fill="currentColor">…</text>'
+            )
+    end = top + 52 + rows * _STEP
     if channels > shown:
         pieces.append(f'<text x="0" y="{end + 14:.1f}" fill="currentColor">… and {channels - shown} more</text>')
         end += 18

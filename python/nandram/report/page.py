@@ -2,6 +2,7 @@
 
 import html
 import json
+import math
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -86,6 +87,8 @@ class Drawing:
     title: str
     svg: str
     source: str
+    narrow: str = ""
+    """The same for narrow screens."""
 
 
 @dataclass
@@ -138,6 +141,8 @@ def figure(value: Cell, digits: int = 4) -> str:
     """A number with so many significant digits, from so many on before the point whole; nothing for None."""
     if value is None or isinstance(value, str):
         return value or ""
+    if not math.isfinite(value):
+        return f"{value}"
     if value == int(value) and abs(value) < 1e15:
         return f"{int(value)}"
     return f"{value:.0f}" if abs(value) >= 10**digits else f"{value:.{digits}g}"
@@ -202,7 +207,8 @@ def _section(section: Section, numbers: Any, title: str) -> str:
             case Drawing():
                 found.append(
                     f'<figure class="wide"><figcaption>{_text(part.title)}</figcaption>'
-                    f'<div class="drawing" tabindex="0" role="region" aria-label="{_text(part.title)}">{part.svg}</div>'
+                    f'<div class="drawing" tabindex="0" role="region" aria-label="{_text(part.title)}">'
+                    f'<div class="line">{part.svg}</div><div class="stack">{part.narrow}</div></div>'
                     f'<p class="source">{_text(part.source)}</p></figure>'
                 )
             case str():

@@ -81,7 +81,9 @@ def section(found: "Reproduction", paper: str, effects: "list[Effect]") -> Secti
         part.parts.append(Heading("Systems"))
         for manifest in list({each["system"]: each for each in reversed(manifests)}.values())[::-1][:SYSTEMS_MAX]:
             title = f"{manifest['system']}: {_plain(manifest['settings']['title']['value'])}"
-            part.parts.append(Drawing(title, draw(manifest["settings"]), "the system file, as it was resolved"))
+            settings = manifest["settings"]
+            source = "the system file, as it was resolved"
+            part.parts.append(Drawing(title, draw(settings), source, draw(settings, narrow=True)))
         part.parts += [Heading("What the figures rest on"), settings_table(manifests)]
     return part
 

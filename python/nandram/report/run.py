@@ -65,7 +65,9 @@ def settings_table(manifests: list[dict[str, Any]]) -> Table:
 
 
 def _drawing(result: "Result") -> Drawing:
-    return Drawing("The system", draw(result.manifest["settings"]), f"{result.manifest['system']}, as it was resolved")
+    settings = result.manifest["settings"]
+    source = f"{result.manifest['system']}, as it was resolved"
+    return Drawing("The system", draw(settings), source, draw(settings, narrow=True))
 
 
 def _series(frame: pl.DataFrame) -> pl.DataFrame:
@@ -151,10 +153,7 @@ def _dies(result: "Result", source: str) -> Figure | None:
     place = pl.int_range(pl.len()).over("channel").alias("place")
     busy = pl.sum_horizontal("read_busy", "program_busy", "erase_busy").alias("busy")
     listed = dies.with_columns(place, busy).to_dicts()
-    rows = [
-        {"x": row["place"], "y": row["channel"], "value": row["busy"], "text": f"{100 * row['busy']:.1f} %"}
-        for row in listed
-    ]
+    rows = [{"x": row["place"], "y": row["channel"], "value": row["busy"]} for row in listed]
     chart = charts.heat_map(rows, "die of the channel", "channel", "part of the time that the array is busy", 1)
     names = ("reads", "programs", "erases", "retries", "suspensions")
     columns = ("channel", "die", "busy (part of the time)", "reading", "programming", "erasing", "holding data", *names)
@@ -166,7 +165,7 @@ def _dies(result: "Result", source: str) -> Figure | None:
         for row in listed
     ]
     height = max(90, 60 + 24 * dies["channel"].n_unique())
-    return Figure("Utilisation of the dies", chart, source, columns, table, height=height)
+    return Figure("Utilization of the dies", chart, source, columns, table, height=height)
 
 
 def _busy(result: "Result") -> list[tuple[str, float]]:
@@ -177,14 +176,11 @@ def _channels(result: "Result", source: str) -> Figure | None:
     found = [(name, part) for name, part in _busy(result) if name.startswith("flash channel")]
     if not found:
         return None
-    rows = [
-        {"x": name.rsplit(" ", 1)[1], "y": "channel", "value": part, "text": f"{100 * part:.1f} %"}
-        for name, part in found
-    ]
+    rows = [{"x": name.rsplit(" ", 1)[1], "y": "channel", "value": part} for name, part in found]
     chart = charts.heat_map(rows, "flash channel", "", "part of the time that the channel is busy", 1)
     table = [(name, part) for name, part in found]
     columns = ("channel", "busy (part of the time)")
-    return Figure("Utilisation of the channels", chart, source, columns, table, height=70)
+    return Figure("Utilization of the channels", chart, source, columns, table, height=70)
 
 
 def _parts(result: "Result", source: str) -> Figure | None:
@@ -195,7 +191,7 @@ def _parts(result: "Result", source: str) -> Figure | None:
     chart = charts.bars(rows, ["busy"], Axis("part of the time that it is busy", highest=1, percent=True), Axis("part"))
     height = 40 + 20 * len(rows)
     columns = ("part", "busy (part of the time)")
-    return Figure("Utilisation of host, link and controller", chart, source, columns, found, height=height)
+    return Figure("Utilization of host, link and controller", chart, source, columns, found, height=height)
 
 
 def _energy(result: "Result", source: str) -> Figure | None:

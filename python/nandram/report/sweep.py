@@ -15,6 +15,8 @@ if TYPE_CHECKING:
 ROWS_MAX = 50
 GROUPS_MAX = 8
 """Points along an axis of many values."""
+ROUNDING = 1e-9
+"""Means of equal figures differ by less than this part of them."""
 POINTS_MAX = 3000
 """Of a cloud of configurations: more are one blot, and take long to draw."""
 
@@ -79,7 +81,7 @@ def _place(sweep: "Sweep", row: dict[str, Any]) -> str:
 
 def _shares(measure: str, of_it: list[dict[str, Any]], source: str) -> Figure:
     rows = [{"series": "share", "name": row["axis"], "value": row["share"]} for row in of_it]
-    chart = charts.bars(rows, ["share"], Axis("part of the variance"), Axis("axis"))
+    chart = charts.bars(rows, ["share"], Axis("part of the variance", highest=1, percent=True), Axis("axis"))
     table = [(row["axis"], row["share"], row["rank"]) for row in of_it]
     columns = ("axis", "part of the variance", "rank correlation")
     return Figure(f"What moves {measure}", chart, source, columns, table, height=40 + 26 * len(rows))
@@ -101,10 +103,10 @@ def _along(sweep: "Sweep", axis: str, measure: str, source: str) -> Figure:
     rows = [{"series": "mean", "x": x, "y": y} for x, y in points]
     x_axis = Axis(f"{axis} ({unit})" if unit else axis, "names" if names else "linear")
     chart = charts.lines(rows, ["mean"], x_axis, _axis(measure))
-    same = _noise(sweep, measure)
-    spread = max(y for _, y in points) - min(y for _, y in points)
+    highest = max(y for _, y in points)
+    spread = highest - min(y for _, y in points)
     title = f"{measure} by {axis}, mean over the rest"
-    if same is not None and spread <= same:
+    if spread <= max(_noise(sweep, measure) or 0.0, ROUNDING * abs(highest)):
         title += ": no difference beyond noise"
     return Figure(title, chart, source, (x_axis.title, measure), points)
 

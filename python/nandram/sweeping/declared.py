@@ -24,7 +24,7 @@ from pathlib import Path
 from typing import Any
 
 from nandram.errors import UserError
-from nandram.options import nearest, set_lines
+from nandram.options import SEED_MAX, nearest, set_lines
 from nandram.papers.expression import Expression
 from nandram.papers.grid import Coordinate, words
 from nandram.papers.measures import MEASURES
@@ -121,6 +121,11 @@ def read(path: Path) -> Declared:
         options["wrap"] = top.take("wrap", "true or false", bool)
     seed, repeat = top.whole("seed", 0, 1), top.whole("repeat", 1, 1)
     space = spaces.read(top.table("space"))
+    if space.count * repeat > spaces.RUNS_MAX:
+        most = spaces.RUNS_MAX // space.count
+        raise top.error("repeat", repeat, f"at most {most} for {space.count} configurations")
+    if seed + repeat - 1 > SEED_MAX:
+        raise top.error("seed", seed, f"seeds of at most {SEED_MAX}")
     measures = _measures(top.table("measures"))
     trace = path.parent / top.text("trace") if given == ["trace"] else None
     declared = Declared(

@@ -132,12 +132,12 @@ def read_sweep(folder: str | os.PathLike[str]) -> Sweep:
     import polars as pl
 
     from nandram.papers.measures import MEASURES
-    from nandram.sweeping.store import results
+    from nandram.sweeping.store import read_table, results
 
     path = Path(folder)
     try:
         declared: dict[str, Any] = tomllib.loads((path / "sweep.toml").read_text(encoding="utf-8"))
-        plan = pl.read_parquet(path / "plan.parquet")
+        plan = read_table(path / "plan.parquet")
         measures = (*MEASURES, *declared.get("measures", {}))
         found = results(path)
         missing = [pl.lit(None, pl.Float64).alias(name) for name in measures if name not in found.columns]

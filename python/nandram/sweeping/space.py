@@ -24,8 +24,8 @@ from nandram.papers.grid import Coordinate, words
 from nandram.papers.tables import Table
 
 KINDS = ("grid", "random", "latin-hypercube")
-POINTS_MAX = 10_000_000
-"""A space with more is a mistake."""
+RUNS_MAX = 100_000
+"""A sweep with more is a mistake: each run has its row, and all rows are in memory before the first run."""
 _AMOUNT = re.compile(r"([0-9]*\.?[0-9]+)\s*([A-Za-z/%]*)")
 
 
@@ -77,6 +77,14 @@ class Space:
     axes: dict[str, Axis]
     samples: int
     seed: int
+
+    @property
+    def count(self) -> int:
+        """How many configurations there are."""
+        if self.kind != "grid":
+            return self.samples
+        sizes = [(each.steps or 2) if isinstance(each, Between) else len(each) for each in self.axes.values()]
+        return math.prod(sizes)
 
     def points(self) -> list[dict[str, Coordinate]]:
         """Return the configurations, in order: the same ones each time."""
@@ -134,10 +142,9 @@ def read(table: Table) -> Space:
     if not found:
         raise table.error("axes", "none", "an axis")
     space = Space(kind, found, samples or 0, table.whole("seed", 0, 1))
-    sizes = [(each.steps or 2) if isinstance(each, Between) else len(each) for each in found.values()]
-    key, count = ("axes", math.prod(sizes)) if kind == "grid" else ("samples", space.samples)
-    if count > POINTS_MAX:
-        raise table.error(key, count, f"at most {POINTS_MAX} configurations")
+    if space.count > RUNS_MAX:
+        key = "axes" if kind == "grid" else "samples"
+        raise table.error(key, space.count, f"at most {RUNS_MAX} configurations")
     return space
 
 
@@ -146,6 +153,8 @@ def _axis(axes: Table, name: str, kind: str) -> Axis:
     value = axes.take(name, expected, list, dict)
     if isinstance(value, list):
         right = all(isinstance(each, int | float | str) and not isinstance(each, bool) for each in value)
+        # A table has whole numbers of 64 bits.
+        right = right and all(not isinstance(each, int) or abs(each) < 1 << 63 for each in value)
         if not value or not right or len(set(value)) != len(value):
             raise axes.error(name, value, "a list of different numbers or texts")
         if large := [each for each in value if isinstance(each, int) and abs(each) >= 1 << 63]:

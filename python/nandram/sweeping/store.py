@@ -76,7 +76,7 @@ def results(folder: Path) -> "pl.DataFrame":
     """Return the results of a folder, each key once."""
     import polars as pl
 
-    frames = [pl.read_parquet(path) for path in sorted(folder.glob("part-*.parquet"))]
+    frames = [read_table(path) for path in sorted(folder.glob("part-*.parquet"))]
     fresh = _journal(folder)
     if fresh:
         frames.append(pl.DataFrame(fresh, schema=_schema(fresh[0])))
@@ -92,10 +92,26 @@ def _schema(row: Row) -> dict[str, Any]:
 
 
 def _kept(folder: Path) -> set[str]:
-    import polars as pl
-
     parts = sorted(folder.glob("part-*.parquet"))
-    return {key for path in parts for key in pl.read_parquet(path, columns=["key"])["key"]}
+    return {key for path in parts for key in read_table(path, ["key"])["key"]}
+
+
+def read_table(path: Path, columns: list[str] | None = None) -> "pl.DataFrame":
+    """Read a table of the folder, by Arrow: Polars panics at some damaged files. Raises `UserError`."""
+    import polars as pl
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    try:
+        found = pl.from_arrow(pq.read_table(path, columns=columns))
+        if isinstance(found, pl.DataFrame) and set(columns or ()) <= set(found.columns):
+            return found
+        why = f"it has no column {' or '.join(columns or ())}"
+    except FileNotFoundError:
+        raise UserError(f"{path.parent}: holds no sweep: {path.name} is missing") from None
+    except (OSError, ValueError, pa.ArrowException, pl.exceptions.PolarsError) as error:
+        why = str(error).splitlines()[0] if str(error) else type(error).__name__
+    raise UserError(f"{path}: is damaged: {why}")
 
 
 def _journal(folder: Path) -> list[Row]:

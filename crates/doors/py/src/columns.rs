@@ -172,7 +172,7 @@ fn drive(outcome: &Outcome) -> Columns {
             stats.host_units,
             stats.programmed_host,
             stats.programmed_copy,
-            stats.programmed_system + stats.programmed_padding,
+            stats.programmed_system + stats.programmed_padding + stats.programmed_parity,
             stats.victims,
             stats.erases,
             occupancy.free_blocks.into(),

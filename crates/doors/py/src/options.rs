@@ -8,7 +8,7 @@ use nand::PayloadKind;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use workload::trace::{Columns, Format};
-use workload::{Beyond, Replay, Workload};
+use workload::{Beyond, ContinueOnError, Replay, Workload};
 
 /// Spans that a timeline keeps: some 60 MB of JSON, which Perfetto opens in seconds.
 const TIMELINE_SPANS: usize = 400_000;
@@ -53,6 +53,7 @@ pub fn check_pages(given: &Bound<'_, PyDict>) -> Result<(), String> {
         () if options.preparation != Preparation::Erased => "precondition",
         () if options.payload != PayloadKind::None => "payload",
         () if options.beyond == Beyond::Wrap => "wrap",
+        () if found("continue_on_error")? => "continue_on_error",
         () if found("columns")? => "columns",
         () => return Ok(()),
     };
@@ -69,6 +70,7 @@ pub fn check_programs(given: &Bound<'_, PyDict>) -> Result<(), String> {
         () if options.preparation != Preparation::Erased => "precondition",
         () if options.payload != PayloadKind::None => "payload",
         () if options.beyond == Beyond::Wrap => "wrap",
+        () if found("continue_on_error")? => "continue_on_error",
         () if options.timeline.is_some() => "timeline",
         () if found("columns")? => "columns",
         () => return Ok(()),
@@ -96,6 +98,13 @@ fn set(found: &mut RunOptions, all: &Bound<'_, PyDict>, key: &str, value: &Bound
         }
         "timeline" => found.timeline = get::<bool>(value)?.then_some(TIMELINE_SPANS),
         "wrap" => found.beyond = if get(value)? { Beyond::Wrap } else { Beyond::Error },
+        "continue_on_error" => {
+            let name: String = get(value)?;
+            let known = ContinueOnError::NAMES.iter().find(|(n, _)| *n == name);
+            let names: Vec<&str> = ContinueOnError::NAMES[..6].iter().map(|(name, _)| *name).collect();
+            found.continue_on_error =
+                known.ok_or_else(|| format!("found `{name}`, expected one of {}", names.join(", ")))?.1;
+        }
         "precondition" => {
             let name: String = get(value)?;
             let known = Preparation::NAMES.iter().find(|(n, _)| *n == name);

@@ -200,4 +200,20 @@ pub enum Move {
         /// Sectors (a bit each) that stay.
         keep: u64,
     },
+    /// Buffer `to` becomes the exclusive or of itself and buffer `from`: a unit enters its stripe's parity, or leaves it.
+    XorBuffer {
+        /// The unit, in units.
+        from: u32,
+        /// The parity, in units.
+        to: u32,
+    },
+    /// A buffer becomes the exclusive or of itself and a unit of a flash page: a step of rebuilding another page.
+    XorFlash {
+        /// The page: one plane.
+        page: PageAddr,
+        /// Unit within the page.
+        unit: u32,
+        /// The buffer, in units.
+        buffer: u32,
+    },
 }

@@ -9,6 +9,9 @@ use crate::laid::LaidOut;
 /// A spare-area entry that names no mapping unit: padding.
 pub const NOBODY: u32 = u32::MAX;
 
+/// A spare-area entry of a unit of parity. It is the least that names no mapping unit.
+pub const PARITY: u32 = u32::MAX - 1;
+
 /// What is known of one physical block without reading its pages.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct BlockInfo {
@@ -23,6 +26,8 @@ pub struct BlockInfo {
     /// An erase was cut off: no page can be read, and the block must be erased before it is used. (A program that was
     /// cut off leaves a page whose spare area cannot be read; the pages after it can be programmed.)
     pub torn: bool,
+    /// The drive's age in seconds at its first program since the last erase.
+    pub written_s: u32,
 }
 
 /// A flash as a translation layer finds it when power comes on, and its spare areas while it runs.
@@ -33,7 +38,7 @@ pub trait Flash {
     fn geometry(&self) -> &Geometry;
     /// State of a block.
     fn block(&self, die: u16, plane: u32, block: u32) -> BlockInfo;
-    /// Logical number of each mapping unit of a programmed page ([`NOBODY`]: padding); empty if the page cannot be read.
+    /// Logical number of each mapping unit of a programmed page ([`NOBODY`]: padding, [`PARITY`]); empty if the page cannot be read.
     fn logical(&self, page: PageAddr, plane: u32) -> &[u32];
     /// Sequence number that a readable page was programmed with.
     fn sequence(&self, page: PageAddr, plane: u32) -> u64;

@@ -14,7 +14,7 @@ pub mod step;
 
 pub use action::{Action, Class, EraseOp, Move, OpId, ProgramOp, ReadOp, Status, Tag};
 pub use address::{BlockAddr, PageAddr, PlaneMask};
-pub use flash::{BlockInfo, Flash, NOBODY};
+pub use flash::{BlockInfo, Flash, NOBODY, PARITY};
 pub use geometry::Geometry;
 pub use laid::{LaidBlock, LaidOut};
 pub use line::{LINE, LineKind, LineRequest};

@@ -4,6 +4,8 @@
 //! access of the host's goes over the bus and to the buffer's banks, where it wins against the controller's.
 
 mod memory;
+#[path = "shared_buffer/window.rs"]
+mod window;
 
 use std::cell::Cell;
 

@@ -1,6 +1,6 @@
 //! Main memory that is all DRAM.
 
-use dram::{Ack, Channel, Completion, Config, ConfigError, Kind, Memory, Request};
+use dram::{Ack, Channel, Completion, Config, ConfigError, Kind, Memory, Ranks, Request};
 use media::line::{LINE, LineKind, LineRequest};
 use sim::{Energy, Time};
 use system::parts::DramConfig;
@@ -20,7 +20,7 @@ impl Modules {
     pub(crate) fn new(config: &DramConfig, ports: u8) -> Result<Modules, ConfigError> {
         let channel = config.channel(ports);
         let idle = if config.stack > 1 {
-            let mut one = Config { ranks: vec![dram::Ranks { count: 1, ..channel.ranks[0] }], ..channel.clone() };
+            let mut one = Config { ranks: vec![Ranks { count: 1, ..channel.ranks[0] }], ..channel.clone() };
             one.device.rows /= config.stack;
             Some(Channel::new(&one)?)
         } else {

@@ -36,7 +36,8 @@ pub struct Drive {
     linux: Linux,
     drive: Machine,
     ended: Vec<Completion>,
-    begun: Time,
+    /// What the drive had done when measuring began.
+    begun: (ftl::Stats, Energy),
 }
 
 impl Drive {
@@ -69,7 +70,11 @@ impl Drive {
         }
         let (store, _) = prepare(system, &parts, Preparation::Filled, streams, cache)?;
         let (nand, ftl, _) = parts.mount(store, streams)?;
-        Ok(Drive { linux, drive: Machine::new(&parts, ftl, nand), ended: Vec::new(), begun: Time::ZERO })
+        Ok(Drive { linux, drive: Machine::new(&parts, ftl, nand), ended: Vec::new(), begun: Default::default() })
+    }
+
+    fn energy_until(&self, end: Time) -> Energy {
+        self.drive.nand().energy(end.max(self.drive.now())).total()
     }
 
     fn hand_over(&mut self, now: Time) {
@@ -120,19 +125,19 @@ impl World for Drive {
 
     fn begin(&mut self, now: Time) {
         self.linux.reset_stats();
-        self.begun = now;
+        self.begun = (*self.drive.ftl().stats(), self.energy_until(now));
     }
 
-    fn energy(&self, end: Time) -> Option<Energy> {
-        Some(self.drive.nand().energy(end.max(self.drive.now())).total())
+    fn energy(&self, end: Time) -> Option<(Energy, Energy)> {
+        let whole_run = self.energy_until(end);
+        Some((whole_run - self.begun.1, whole_run))
     }
 
-    fn report(&mut self, end: Time) -> Map<String, Value> {
+    fn report(&mut self, end: Time) -> (Map<String, Value>, Map<String, Value>) {
         let stats = self.linux.stats();
         let spread = |h: &Histogram| json!({ "mean": h.mean_ns(), "stddev": h.stddev_ns(), "N": h.count() });
-        let (nand, ftl) = (self.drive.nand(), self.drive.ftl().stats());
-        let end = end.max(self.drive.now());
-        let energy = nand.energy(end);
+        let whole_run = (*self.drive.ftl().stats(), self.energy_until(end));
+        let window = (whole_run.0.since(&self.begun.0), whole_run.1 - self.begun.1);
         let software = stats.access.mean_ns() - stats.hardware.mean_ns();
         let linux = json!({
             "major_faults": stats.major_faults,
@@ -147,15 +152,18 @@ impl World for Drive {
             "hardware_ns": spread(&stats.hardware),
             "software_ns": if stats.major_faults > 0 { software } else { 0.0 },
         });
-        let drive = json!({
-            "host_units": ftl.host_units,
-            "host_reads": ftl.host_reads,
-            "write_amplification": ftl.write_amplification(),
-            "energy_j": energy.total().joules(),
-        });
+        let drive = |(ftl, energy): (ftl::Stats, Energy)| {
+            json!({
+                "host_units": ftl.host_units,
+                "host_reads": ftl.host_reads,
+                "write_amplification": ftl.write_amplification(),
+                "energy_j": energy.joules(),
+            })
+        };
         let mut all = Map::new();
         all.insert("linux".to_owned(), linux);
-        all.insert("drive".to_owned(), drive);
-        all
+        all.insert("drive".to_owned(), drive(window));
+        let whole_run = Map::from_iter([("drive".to_owned(), drive(whole_run))]);
+        (all, whole_run)
     }
 }

@@ -4,6 +4,7 @@
 
 pub mod dram;
 pub mod drive;
+pub mod frames;
 pub mod hybrid;
 pub mod run;
 
@@ -17,6 +18,14 @@ use system::memory::MainMemory as Kind;
 pub use self::dram::DramMemory;
 pub use self::hybrid::{HybridError, HybridMemory};
 pub use system::parts::{DramConfig, HybridConfig};
+
+/// The counters of main memory at one point in time.
+#[derive(Clone, Copy, Debug)]
+pub struct Reading {
+    /// Drawn until then.
+    pub energy: Energy,
+    hybrid: Option<hybrid::Reading>,
+}
 
 /// Main memory of any kind. Time never goes back: neither between calls of [`submit`](MainMemory::submit) nor of
 /// [`advance`](MainMemory::advance).
@@ -44,11 +53,23 @@ impl MainMemory {
         })
     }
 
-    /// What the memory did, for a run's summary: its caches, its table, its flash. Empty where it is DRAM only.
-    pub fn report(&mut self, end: Time) -> Map<String, Value> {
+    /// Reads its counters at `now`, to which it comes; with its energy until then.
+    pub fn reading(&mut self, now: Time) -> Reading {
         match self {
-            MainMemory::Dram(_) => Map::new(),
-            MainMemory::Hybrid(hybrid) => hybrid.report(end),
+            MainMemory::Dram(dram) => Reading { energy: dram.energy(now), hybrid: None },
+            MainMemory::Hybrid(hybrid) => {
+                let reading = hybrid.reading(now);
+                Reading { energy: reading.energy.total(), hybrid: Some(reading) }
+            }
+        }
+    }
+
+    /// What the memory did from an earlier reading (else from the beginning) until `end`, for a run's summary: its caches,
+    /// its table, its flash. Empty where it is DRAM only.
+    pub fn report(&mut self, end: &Reading, from: Option<&Reading>) -> Map<String, Value> {
+        match (self, &end.hybrid) {
+            (MainMemory::Hybrid(hybrid), Some(end)) => hybrid.report(end, from.and_then(|from| from.hybrid.as_ref())),
+            _ => Map::new(),
         }
     }
 

@@ -11,7 +11,8 @@ use workload::JobInfo;
 use workload::program::{Before, Programs};
 
 use super::drive::Drive;
-use super::{HybridError, MainMemory};
+use super::frames::Frames;
+use super::{HybridError, MainMemory, Reading};
 use storage::record::{Ended, Recorder};
 use storage::run::{Measured, Progress, RunOptions, WATCH_EVERY};
 use storage::summary::whole;
@@ -75,11 +76,11 @@ pub trait World: Kernel {
     fn advance(&mut self, now: Time);
     /// What it did since it was last asked.
     fn effects(&mut self) -> &mut Effects;
-    /// The energy of its devices until `end`; `None` if it has none.
-    fn energy(&self, end: Time) -> Option<Energy>;
-    /// What it did in all, for the summary.
-    fn report(&mut self, end: Time) -> Map<String, Value>;
-    /// What was counted so far is not to be reported.
+    /// The energy of its devices until `end`, from when measuring began and of the whole run; `None` if it has none.
+    fn energy(&self, end: Time) -> Option<(Energy, Energy)>;
+    /// Counters since measuring began, and those of the whole run that it keeps, for the summary.
+    fn report(&mut self, end: Time) -> (Map<String, Value>, Map<String, Value>);
+    /// Measuring begins.
     fn begin(&mut self, now: Time);
 }
 
@@ -120,14 +121,14 @@ impl World for InMemory {
     fn effects(&mut self) -> &mut Effects {
         &mut self.effects
     }
-    fn energy(&self, _: Time) -> Option<Energy> {
+    fn energy(&self, _: Time) -> Option<(Energy, Energy)> {
         None
     }
-    fn report(&mut self, _: Time) -> Map<String, Value> {
+    fn report(&mut self, _: Time) -> (Map<String, Value>, Map<String, Value>) {
         let (faults, calls) = self.kernel.counted();
         let mut all = Map::new();
         all.insert("kernel".to_owned(), json!({ "faults": faults, "calls": calls }));
-        all
+        (all, Map::new())
     }
     fn begin(&mut self, _: Time) {
         self.kernel.reset_stats();
@@ -183,21 +184,28 @@ pub fn run(
     let kernel = system.kernel.config(system.usable_memory());
     if system.memory.files == Files::Drive {
         let world = Drive::new(system, &programs, kernel, &streams, options.cache.as_deref())?;
-        return Flight::new(system, programs, memory, world).fly(system, &file, watch);
+        return Flight::new(system, programs, memory, Frames::of(system, &streams), world).fly(system, &file, watch);
     }
     let (found, room) = (programs.bytes(), system.usable_memory());
     if found > room {
         return Err(MemoryError::Room { file, found: sim::units::show_size(found), room: sim::units::show_size(room) });
     }
+    let frames = Frames::of(system, &streams);
     for region in programs.regions() {
-        match region.before {
-            Before::Found => {}
-            Before::Written => memory.was_written(region.base, region.bytes),
-            Before::Allocated => memory.is_allocated(region.base, region.bytes),
+        match (region.before, &frames) {
+            (Before::Found, _) => {}
+            (Before::Written, None) => memory.was_written(region.base, region.bytes),
+            (Before::Written, Some(frames)) => {
+                frames.parts(region.base, region.bytes).for_each(|(at, bytes)| memory.was_written(at, bytes));
+            }
+            (Before::Allocated, None) => memory.is_allocated(region.base, region.bytes),
+            (Before::Allocated, Some(frames)) => {
+                frames.parts(region.base, region.bytes).for_each(|(at, bytes)| memory.is_allocated(at, bytes));
+            }
         }
     }
     let world = InMemory::new(&programs, kernel, &streams);
-    Flight::new(system, programs, memory, world).fly(system, &file, watch)
+    Flight::new(system, programs, memory, frames, world).fly(system, &file, watch)
 }
 
 /// Digits behind the point that show four of a number that is not zero.
@@ -213,17 +221,28 @@ pub(crate) struct Flight<W: World> {
     programs: Programs,
     cpu: Cpu,
     memory: MainMemory,
+    /// Where pages lie; none: one after the other.
+    frames: Option<Frames>,
     world: W,
     recorder: Recorder,
     /// The program of each thread.
     program_of: Vec<u16>,
     device_lines: u32,
     fills: u64,
+    /// Whether measuring has begun; since when, until memory's counters then are read; the reading.
     begun: bool,
+    unread: Option<Time>,
+    reading: Option<Reading>,
 }
 
 impl<W: World> Flight<W> {
-    pub(crate) fn new(system: &System, programs: Programs, memory: MainMemory, world: W) -> Flight<W> {
+    pub(crate) fn new(
+        system: &System,
+        programs: Programs,
+        memory: MainMemory,
+        frames: Option<Frames>,
+        world: W,
+    ) -> Flight<W> {
         let cpu = Cpu::new(system.cpu.config(programs.threads(), programs.uncached()));
         let program_of = programs
             .programs()
@@ -232,7 +251,20 @@ impl<W: World> Flight<W> {
             .flat_map(|(number, program)| std::iter::repeat_n(number as u16, usize::from(program.threads)))
             .collect();
         let recorder = Recorder::new(programs.programs().len());
-        Flight { programs, cpu, memory, world, recorder, program_of, device_lines: 0, fills: 0, begun: false }
+        Flight {
+            programs,
+            cpu,
+            memory,
+            frames,
+            world,
+            recorder,
+            program_of,
+            device_lines: 0,
+            fills: 0,
+            begun: false,
+            unread: None,
+            reading: None,
+        }
     }
 
     /// Runs to the end.
@@ -251,6 +283,9 @@ impl<W: World> Flight<W> {
             let next = memory.min(world).min(cpu);
             assert!(next < Time::MAX, "threads have not ended, and nothing is under way");
             now = now.max(next);
+            if self.unread.is_some_and(|begun| begun <= next) {
+                self.read_memory();
+            }
             if memory == next {
                 self.memory.go_on(world.min(cpu), &mut done);
                 for (id, at) in done.drain(..) {
@@ -261,7 +296,10 @@ impl<W: World> Flight<W> {
                 self.take_effects(world);
             } else {
                 self.cpu.advance(memory.min(world), &mut self.world, &mut self.programs, &mut requests);
-                for (at, request) in requests.drain(..) {
+                for (at, mut request) in requests.drain(..) {
+                    if let Some(frames) = &self.frames {
+                        request.address = frames.place(request.address);
+                    }
                     self.memory.submit(at, request);
                 }
                 self.take_effects(cpu);
@@ -269,6 +307,7 @@ impl<W: World> Flight<W> {
                     self.begun = true;
                     self.recorder = Recorder::beginning(self.programs.programs().len(), self.cpu.begun());
                     self.world.begin(self.cpu.begun());
+                    self.unread = Some(self.cpu.begun());
                 }
             }
             turns += 1;
@@ -286,6 +325,13 @@ impl<W: World> Flight<W> {
             return Err(MemoryError::Failed(error.clone()));
         }
         Ok(self.outcome(system))
+    }
+
+    /// Reads memory's counters at the time at which measuring began: nothing earlier is still to come.
+    fn read_memory(&mut self) {
+        if let Some(begun) = self.unread.take() {
+            self.reading = Some(self.memory.reading(begun));
+        }
     }
 
     fn answered(&mut self, id: u32, at: Time) {
@@ -327,6 +373,7 @@ impl<W: World> Flight<W> {
         for (address, kind) in effects.lines.drain(..) {
             let id = DEVICE + self.device_lines;
             self.device_lines = (self.device_lines + 1) % DEVICE;
+            let address = self.frames.as_ref().map_or(address, |frames| frames.place(address));
             self.memory.submit(now, LineRequest { id, address, kind });
         }
         for (thread, at) in effects.resumed.drain(..) {
@@ -336,6 +383,7 @@ impl<W: World> Flight<W> {
 
     fn outcome(mut self, system: &System) -> MemoryOutcome {
         self.recorder.finish();
+        self.read_memory();
         let threads = self.cpu.thread_stats();
         let begun = self.cpu.begun();
         let end = threads.iter().map(|thread| thread.end).max().unwrap_or(Time::ZERO);
@@ -347,12 +395,21 @@ impl<W: World> Flight<W> {
         let shared = self.cpu.stats();
         let ipc = if cycles > 0.0 { instructions as f64 / cycles } else { 0.0 };
         let kernel: Time = threads.iter().map(|thread| thread.kernel).fold(Time::ZERO, |sum, each| sum + each);
-        let memory_energy = self.memory.energy(end);
-        let mut energy = json!({ "memory": memory_energy.joules(), "total": memory_energy.joules() });
-        if let Some(drive) = self.world.energy(end) {
-            energy["drive"] = drive.joules().into();
-            energy["total"] = (memory_energy + drive).joules().into();
-        }
+        let reading = self.memory.reading(end);
+        let before = self.reading.map_or(Energy::ZERO, |begun| begun.energy);
+        let drive = self.world.energy(end);
+        let energy_of = |memory: Energy, drive: Option<Energy>| {
+            let mut energy = json!({ "memory": memory.joules(), "total": memory.joules() });
+            if let Some(drive) = drive {
+                energy["drive"] = drive.joules().into();
+                energy["total"] = (memory + drive).joules().into();
+            }
+            energy
+        };
+        let energy = energy_of(reading.energy - before, drive.map(|(window, _)| window));
+        let mut whole_run = Map::new();
+        whole_run.insert("energy_j".to_owned(), energy_of(reading.energy, drive.map(|(_, whole_run)| whole_run)));
+        whole_run.extend(self.memory.report(&reading, None));
         let program_bytes: u64 = self.programs.regions().iter().map(|region| region.bytes).sum();
         let mut inside = json!({
             "system": system.title,
@@ -362,6 +419,7 @@ impl<W: World> Flight<W> {
             "requests": shared.fills,
             "preparation": { "kind": "none", "passes": 0, "write_amplification": null, "approximate": false },
             "warm_up": { "cut_s": begun.secs_f64(), "rule": "as asked" },
+            "window": { "from_s": begun.secs_f64(), "span_s": span.secs_f64(), "requests": shared.fills },
             "cpu": {
                 "threads": threads.len(),
                 "instructions": instructions,
@@ -391,9 +449,10 @@ impl<W: World> Flight<W> {
             )],
         });
         if let Value::Object(all) = &mut inside {
-            for (key, value) in self.memory.report(end).into_iter().chain(self.world.report(end)) {
-                all.insert(key, value);
-            }
+            let (window, whole) = self.world.report(end);
+            all.extend(self.memory.report(&reading, self.reading.as_ref()).into_iter().chain(window));
+            whole_run.extend(whole);
+            all.insert("whole_run".to_owned(), whole_run.into());
         }
         let jobs = self
             .programs

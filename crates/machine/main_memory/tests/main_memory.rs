@@ -74,6 +74,8 @@ fn random(memory: &mut MainMemory, now: Time, bytes: u64, agents: u32, count: u3
 #[test]
 fn sequential_streams_of_any_power_of_two_keep_up_with_random_reads() {
     for name in ["dram-only", "dram-ddr5"] {
+        let config = load(name, &[]).memory.dram();
+        let peak = config.device.peak_bandwidth() * f64::from(config.channels) / 1e9;
         for shift in [24, 26, 28, 30, 34] {
             let mut before = 0.0;
             for agents in [1, 2, 4, 8, 16, 32] {
@@ -82,11 +84,24 @@ fn sequential_streams_of_any_power_of_two_keep_up_with_random_reads() {
                 let streams = sequential(&mut open(name, &[]), Time::ZERO, 1 << shift, agents, count).0 / 1e9;
                 println!("{name} {shift} {agents}: {streams:.1} GB/s in order, {random:.1} at random");
                 assert!(streams >= 0.9 * random, "{name}, 2^{shift} B, {agents}: {streams} and {random} GB/s");
-                assert!(streams >= 0.95 * before, "{name}, 2^{shift} B, {agents}: {streams} after {before} GB/s");
+                // Where the bus is all but full, changes of rank move bandwidth by up to a clock in sixty; see the next test.
+                let floor = if before > 0.96 * peak { 0.98 } else { 0.99 };
+                assert!(streams >= floor * before, "{name}, 2^{shift} B, {agents}: {streams} after {before} GB/s");
                 before = streams;
             }
         }
     }
+}
+
+#[test]
+fn without_a_change_of_rank_streams_side_by_side_lose_nothing() {
+    let bandwidth = |agents| {
+        let one = [("memory.ranks", "1"), ("memory.stack", "1")];
+        sequential(&mut open("dram-only", &one), Time::ZERO, 1 << 30, agents, 60_000).0 / 1e9
+    };
+    let found = [4, 8, 16, 32].map(bandwidth);
+    println!("{found:.2?} GB/s");
+    assert!(found.windows(2).all(|pair| pair[1] >= 0.995 * pair[0]), "{found:.2?} GB/s of 4 to 32 streams");
 }
 
 #[test]
@@ -126,6 +141,32 @@ fn hits_of_a_cache_that_is_nearly_empty_have_the_bandwidth_of_a_full_one() {
             }
         }
     }
+}
+
+#[test]
+fn scattered_frames_keep_streams_apart_without_hashing() {
+    let text = "kind = \"stream\"\nkernel = \"copy\"\narray = \"16MiB\"\nthreads = 16\n";
+    let bandwidth = |frames| {
+        let sets = [("memory.hash", "false"), ("memory.frames", frames)];
+        let outcome = play("dram-only", &sets, &format!("frames-{frames}"), text);
+        let lines = number(&outcome, "/cpu/fills") + number(&outcome, "/cpu/write_backs");
+        lines * 64.0 / number(&outcome, "/measured_s") / 1e9
+    };
+    let (contiguous, scattered) = (bandwidth("contiguous"), bandwidth("4KiB"));
+    println!("{contiguous:.1} GB/s contiguous, {scattered:.1} GB/s scattered");
+    assert!(scattered > 1.2 * contiguous, "{contiguous} GB/s contiguous, {scattered} GB/s scattered");
+}
+
+#[test]
+fn scattered_frames_are_found_as_they_were_left() {
+    // What the program wrote before is in the cache wherever its frames lie, and what it reads of that is a hit.
+    let text = "kind = \"gups\"\ntable = \"64MiB\"\nupdates = 2000\ncreated = true\n";
+    for frames in ["contiguous", "64KiB", "2MiB"] {
+        let outcome = play("hbf", &[("memory.frames", frames)], &format!("left-{frames}"), text);
+        assert_eq!(number(&outcome, "/cache/misses"), 0.0, "{frames}");
+    }
+    let error = System::load("hbf", &[("memory.frames", "4KiB")]).expect_err("too small").to_string();
+    assert!(error.contains("memory.frames") && error.contains("at least 64KiB"), "{error}");
 }
 
 /// Bytes a second of pages that are written back, where every page of a stretch is changed once.
@@ -237,25 +278,48 @@ fn idle_power_is_of_the_dram_that_a_cache_needs() {
     assert!((found / each - 1.0).abs() < 0.01, "{found} W a byte, {each} W in all-DRAM");
 }
 
+/// Nanoseconds per line of each token of `hbf`, but for the first, in which the cache fills.
+fn tokens(sets: &[(&str, &str)], count: usize) -> Vec<f64> {
+    const CONTEXT: u64 = 16;
+    let text = format!(
+        "kind = \"inference\"\nweights = \"24MiB\"\nlayers = 4\nkv = \"4KiB\"\ncontext = {CONTEXT}\ntokens = {}\nthreads = 16\n",
+        count + 2
+    );
+    let path = std::env::temp_dir().join(format!("nandram-main-memory-{}-tokens.toml", std::process::id()));
+    let file = File(path);
+    std::fs::write(&file.0, text).expect("a temporary file");
+    let sizes = [("memory.cache.size", "16MiB"), ("cpu.l2.size", "32KiB"), ("cpu.llc.size", "256KiB")];
+    let system = load("hbf", &[&sizes, sets].concat());
+    let mut points = vec![(0.0, 0.0)];
+    run(&system, &file.0, &RunOptions::default(), &mut |at| {
+        points.push((at.done as f64, at.now.secs_f64() * 1e9));
+        true
+    })
+    .unwrap_or_else(|error| panic!("{error}"));
+    // The context grows: a token reads a little more than the one before.
+    let lines = |token: u64| (24.0 * 1048576.0 + (CONTEXT + token) as f64 * 4096.0) / 64.0;
+    let (mut end, mut ends) = (0.0, Vec::new());
+    for token in 0..=count as u64 {
+        end += lines(token);
+        let after = points.iter().position(|(done, _)| *done >= end).expect("tokens go on");
+        let [(from, begun), (to, ended)] = [points[after - 1], points[after]];
+        ends.push(begun + (ended - begun) * (end - from) / (to - from));
+    }
+    ends.windows(2).zip(1..).map(|(pair, token)| (pair[1] - pair[0]) / lines(token)).collect()
+}
+
 #[test]
 fn inference_is_steady_from_the_first_token_that_is_counted() {
-    let tokens = |warm: u32| {
-        let text = format!(
-            "kind = \"inference\"\nweights = \"8MiB\"\nlayers = 4\nkv = \"4KiB\"\ncontext = 16\nwarm = {warm}\ntokens = 5\nthreads = 16\n"
-        );
-        let outcome = play(
-            "hbf",
-            &[("memory.cache.size", "4MiB"), ("cpu.l2.size", "32KiB"), ("cpu.llc.size", "256KiB")],
-            &format!("tokens-{warm}"),
-            &text,
-        );
-        // The context grows: a token reads a little more than the one before.
-        let lines = (5.0 * 8388608.0 + (5.0 * f64::from(16 + warm) + 10.0) * 4096.0) / 64.0;
-        number(&outcome, "/measured_s") * 1e9 / lines
-    };
-    let (first, soon, later) = (tokens(1), tokens(10), tokens(30));
-    println!("{first} ns a line, {soon} ns after 10 tokens, {later} ns after 30");
-    assert!((first / later - 1.0).abs() < 0.15, "{first} ns a line, {later} ns after 30 tokens");
+    let mean = |of: &[f64]| of.iter().sum::<f64>() / of.len() as f64;
+    // The cache is a thousandth of the preset's: sixteen threads' windows of 512 pages would be twice as large.
+    for (prefetch, sets) in [("adaptive", ("memory.prefetch.window", "32")), ("none", ("memory.prefetch.type", "none"))]
+    {
+        let tokens = tokens(&[sets], 10);
+        let later = mean(&tokens[5..]);
+        println!("{prefetch}: {tokens:.3?} ns a line");
+        let steady = tokens.iter().all(|each| (each / later - 1.0).abs() < 0.03);
+        assert!(steady, "{prefetch}: {tokens:.3?} ns a line, {later:.3} later");
+    }
 }
 
 #[test]
@@ -362,17 +426,33 @@ fn every_flash_main_memory_says_how_long_it_lasts_and_why() {
     assert!((ratio / (1e7 / 3000.0) - 1.0).abs() < 0.05, "{ratio} times the writes");
 }
 
+/// All programs and memory traces that come with the project.
+fn bundled_programs() -> Vec<PathBuf> {
+    let folder = PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/../../../examples"));
+    let files = |folder: PathBuf| {
+        let entries = std::fs::read_dir(folder).into_iter().flatten();
+        entries.map(|entry| entry.expect("an entry").path()).collect::<Vec<PathBuf>>()
+    };
+    let is_program = |path: &PathBuf| {
+        let name = path.to_string_lossy();
+        name.ends_with(".toml") || name.ends_with(".memory.zst")
+    };
+    let mut found: Vec<PathBuf> = files(folder).into_iter().flat_map(files).filter(is_program).collect();
+    found.sort();
+    found
+}
+
 #[test]
 fn dram_of_today_is_at_least_as_fast_as_flash_behind_it() {
-    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../../../examples/");
-    for program in ["gups/gups.toml", "sqlite_memory/sqlite.memory.zst"] {
+    let programs = bundled_programs();
+    assert!(programs.len() >= 2, "{programs:?}");
+    for path in programs {
         let ipc = |name: &str| {
-            let path = PathBuf::from(format!("{folder}{program}"));
             let outcome = run(&load(name, &[]), &path, &RunOptions::default(), &mut |_| true);
             number(&outcome.unwrap_or_else(|error| panic!("{error}")), "/cpu/ipc")
         };
         let (dram, cxl, hbf) = (ipc("dram-ddr5"), ipc("cxl-ssd"), ipc("hbf"));
-        println!("{program}: {dram} all DRAM, {cxl} cxl-ssd, {hbf} hbf");
-        assert!(dram >= cxl && dram >= hbf, "{program}: {dram} all DRAM, {cxl} cxl-ssd, {hbf} hbf");
+        println!("{}: {dram} all DRAM, {cxl} cxl-ssd, {hbf} hbf", path.display());
+        assert!(dram >= cxl && dram >= hbf, "{}: {dram} all DRAM, {cxl} cxl-ssd, {hbf} hbf", path.display());
     }
 }

@@ -3,9 +3,10 @@
 //! A reading is taken at the first request that ends after an interval: at most 64 are kept, whatever the run's length.
 
 use ftl::{Occupancy, Stats};
-use nand::{DieStats, EnergyByPart};
+use nand::{DieStats, EccStats, EnergyByPart};
 use sim::Time;
 
+use host_interface::shared_buffer::Report;
 use crate::machine::Machine;
 
 /// Counters at one point in time, or the difference between two.
@@ -25,6 +26,8 @@ pub struct Counters {
     pub dies: Vec<DieStats>,
     /// Interrupts.
     pub interrupts: u64,
+    /// Of a path through a shared buffer, with the flash's ECC engines, whose energy is the controller's.
+    pub shared_buffer: Option<Box<(Report, EccStats)>>,
 }
 
 impl Counters {
@@ -34,6 +37,7 @@ impl Counters {
         let geometry = nand.config().geometry;
         let paths = interface.utilisation(at).into_iter().map(|u| u.busy);
         let channels = (0..geometry.channels).map(|channel| nand.channel_stats(at, channel).busy);
+        let ecc = nand.ecc_stats(at);
         Counters {
             at,
             requests,
@@ -42,6 +46,9 @@ impl Counters {
             busy: paths.chain(channels).collect(),
             dies: (0..geometry.all_dies()).map(|die| nand.die_stats(at, die as u16)).collect(),
             interrupts: interface.interrupts(),
+            shared_buffer: interface
+                .shared_buffer(at, ecc.decoded_bytes, ecc.encoded_bytes)
+                .map(|report| Box::new((report, ecc))),
         }
     }
 
@@ -56,6 +63,16 @@ impl Counters {
             busy: self.busy.iter().zip(&earlier.busy).map(|(now, then)| *now - *then).collect(),
             dies: self.dies.iter().zip(&earlier.dies).map(|(now, then)| now.since(then)).collect(),
             interrupts: self.interrupts - earlier.interrupts,
+            shared_buffer: self.shared_buffer.as_deref().zip(earlier.shared_buffer.as_deref()).map(|(now, then)| {
+                let ecc = EccStats {
+                    encoded_bytes: now.1.encoded_bytes - then.1.encoded_bytes,
+                    encoding: now.1.encoding - then.1.encoding,
+                    decoded_bytes: now.1.decoded_bytes - then.1.decoded_bytes,
+                    decoding: now.1.decoding - then.1.decoding,
+                    waiting: now.1.waiting - then.1.waiting,
+                };
+                Box::new((now.0.since(&then.0), ecc))
+            }),
         }
     }
 }

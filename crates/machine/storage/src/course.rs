@@ -90,6 +90,5 @@ impl Course {
 }
 
 fn counts(stats: &Stats) -> (u64, u64) {
-    let Stats { programmed_host, programmed_copy, programmed_system, programmed_padding, .. } = *stats;
-    (programmed_host, programmed_host + programmed_copy + programmed_system + programmed_padding)
+    (stats.programmed_host, stats.programmed())
 }

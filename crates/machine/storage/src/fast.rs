@@ -83,12 +83,19 @@ impl<'a> Fast<'a> {
         self.settle().expect("every command is answered once nothing is under way")
     }
 
-    /// Writes what changed of the map back to flash, as a drive does before it is switched off in order.
+    /// Writes what changed of the map back to flash, as a drive does before it is switched off in order. Collection that
+    /// this sets off changes the map in turn: that is written back, too.
     pub fn write_back_map(&mut self) {
-        let mut from = Some(0);
-        while let Some(number) = from {
-            from = self.ftl.write_back_map(number, &mut self.out);
-            self.settle();
+        loop {
+            let written = self.ftl.stats().programmed_system;
+            let mut from = Some(0);
+            while let Some(number) = from {
+                from = self.ftl.write_back_map(number, &mut self.out);
+                self.settle();
+            }
+            if self.ftl.stats().programmed_system == written {
+                return;
+            }
         }
     }
 

@@ -2,6 +2,7 @@
 
 pub mod counters;
 mod course;
+pub mod failed;
 pub mod fast;
 pub mod fio_json;
 mod machine;
@@ -10,6 +11,7 @@ pub mod measured;
 pub mod prepare;
 mod prepared_cache;
 pub mod record;
+mod rest;
 pub mod run;
 pub mod series;
 pub mod summary;

@@ -3,9 +3,11 @@
 use ftl::config::ConfigError;
 use ftl::{Ftl, MountReport};
 use media::{Action, OpId, Status};
+use nand::Store;
 use sim::{EventQueue, Streams, Time};
 
 use super::{Event, Machine, NandView, TIMER};
+use crate::fast::Fast;
 use system::parts::Parts;
 
 /// What a power cut came to.
@@ -50,6 +52,17 @@ impl Machine {
         self.ftl = ftl;
         self.enable_host_memory();
         Ok(PowerCut { mount, hold_up: now - cut, complete })
+    }
+
+    /// Switches the drive off in order: it writes out its buffers, and what changed of the map. Returns the flash.
+    ///
+    /// # Panics
+    /// If the drive takes no more writes.
+    pub fn switch_off(mut self) -> Store {
+        assert!(self.write_out(), "a drive that takes no more writes cannot be switched off in order");
+        let mut store = self.nand.into_store();
+        Fast::new(&mut self.ftl, &mut store).write_back_map();
+        store
     }
 
     /// Nothing that was to come comes any more. The queue's clock stays.

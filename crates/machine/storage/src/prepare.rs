@@ -8,6 +8,7 @@ use std::fmt;
 use std::path::Path;
 use std::sync::Arc;
 
+use ftl::aged::Load;
 use ftl::config::ConfigError;
 use media::{Op, Request};
 use nand::{Order, PayloadKind, Store};
@@ -30,15 +31,18 @@ pub enum Preparation {
     Overwritten,
     /// It is laid out as [`Preparation::Overwritten`] would leave it, from theory.
     Steady,
+    /// As [`Preparation::Steady`], after a pause: its SLC cache is folded, space is collected ahead.
+    Rested,
 }
 
 impl Preparation {
     /// Names, as users write them.
-    pub const NAMES: [(&'static str, Preparation); 4] = [
+    pub const NAMES: [(&'static str, Preparation); 5] = [
         ("none", Preparation::Erased),
         ("fill", Preparation::Filled),
         ("random", Preparation::Overwritten),
         ("steady", Preparation::Steady),
+        ("rested", Preparation::Rested),
     ];
 }
 
@@ -61,7 +65,7 @@ pub enum PrepareError {
 }
 
 /// Raised whenever the same settings prepare another drive than before, so that older ones on disk are not taken.
-const PREPARED_VERSION: u32 = 3;
+const PREPARED_VERSION: u32 = 4;
 
 /// How a drive was prepared.
 #[derive(Clone, Debug, PartialEq)]
@@ -139,8 +143,9 @@ fn lay_out(
     let rule = match preparation {
         Preparation::Erased | Preparation::Overwritten => None,
         Preparation::Filled => ftl::aged::filled(&parts.ftl, usable(&store))?,
-        Preparation::Steady => {
-            let (rule, aged) = ftl::aged::steady(&parts.ftl, streams, usable(&store))?;
+        Preparation::Steady | Preparation::Rested => {
+            let load = if preparation == Preparation::Steady { Load::Busy } else { Load::Rested };
+            let (rule, aged) = ftl::aged::steady(&parts.ftl, load, streams, usable(&store))?;
             prepared.write_amplification = Some(aged.write_amplification);
             prepared.approximate = aged.approximate;
             Some(rule)
@@ -163,7 +168,7 @@ fn usable(store: &Store) -> impl Fn(u16, u32, u32) -> bool + use<> {
 
 fn prepare_anew(parts: &Parts, preparation: Preparation, streams: &Streams) -> Result<(Store, Prepared), PrepareError> {
     let mut prepared = Prepared::new(preparation);
-    let store = match preparation {
+    let mut store = match preparation {
         Preparation::Erased => parts.erased_store(streams),
         Preparation::Filled => fill(parts, parts.erased_store(streams), streams)?,
         Preparation::Overwritten => {
@@ -173,28 +178,15 @@ fn prepare_anew(parts: &Parts, preparation: Preparation, streams: &Streams) -> R
             };
             overwrite(parts, store, streams, &mut prepared)?
         }
-        Preparation::Steady => {
+        Preparation::Steady | Preparation::Rested => {
             let found =
                 "flash.order: found any, expected in-order, the only one that a steady state is laid out in".to_owned();
             return Err(ConfigError(found).into());
         }
     };
-    let mut store = switch_off(parts, store, preparation, streams)?;
     // What is read from disk later must be the same drive.
     store.forget_rule();
     Ok((store, prepared))
-}
-
-/// Switches a drive off in order: the map in flash is brought up to date. Where the controller holds all of it, nothing
-/// is to be done.
-fn switch_off(parts: &Parts, store: Store, preparation: Preparation, streams: &Streams) -> Result<Store, PrepareError> {
-    if parts.ftl.map_cache.is_none() || preparation == Preparation::Erased {
-        return Ok(store);
-    }
-    let (nand, mut ftl, _) = parts.mount(store, streams)?;
-    let mut store = nand.into_store();
-    Fast::new(&mut ftl, &mut store).write_back_map();
-    Ok(store)
 }
 
 /// Writes all of the drive in order.
@@ -210,7 +202,7 @@ fn fill(parts: &Parts, store: Store, streams: &Streams) -> Result<Store, Prepare
         write(&mut fast, at, step.min(end - at))?;
         at += step;
     }
-    flush(&mut fast)?;
+    switch_off(&mut fast)?;
     Ok(store)
 }
 
@@ -221,11 +213,13 @@ fn write(fast: &mut Fast<'_>, offset: u64, bytes: u64) -> Result<(), PrepareErro
     }
 }
 
-fn flush(fast: &mut Fast<'_>) -> Result<(), PrepareError> {
+/// Switches a drive off in order: its data is in flash, and so is the map where the controller cannot hold all of it.
+fn switch_off(fast: &mut Fast<'_>) -> Result<(), PrepareError> {
     match fast.request(Request::flush()) {
-        media::Status::Ok => Ok(()),
-        _ => Err(PrepareError::NoSpace),
+        media::Status::Ok => fast.write_back_map(),
+        _ => return Err(PrepareError::NoSpace),
     }
+    Ok(())
 }
 
 /// Most passes over the drive before what has not settled is taken as it is.
@@ -248,8 +242,7 @@ fn overwrite(parts: &Parts, store: Store, streams: &Streams, prepared: &mut Prep
             write(&mut fast, rng.below(units) * unit, unit)?;
         }
         let stats = fast.ftl().stats();
-        let all = stats.programmed_host + stats.programmed_copy + stats.programmed_system + stats.programmed_padding;
-        let now = (all, stats.programmed_host);
+        let now = (stats.programmed(), stats.programmed_host);
         let amplification = (now.0 - before.0) as f64 / (now.1 - before.1).max(1) as f64;
         before = now;
         prepared.passes = f64::from(pass) / f64::from(WINDOW);
@@ -259,6 +252,6 @@ fn overwrite(parts: &Parts, store: Store, streams: &Streams, prepared: &mut Prep
         }
         last = amplification;
     }
-    flush(&mut fast)?;
+    switch_off(&mut fast)?;
     Ok(store)
 }

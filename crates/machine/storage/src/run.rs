@@ -4,13 +4,14 @@ use std::path::PathBuf;
 
 use ftl::MountReport;
 use ftl::config::ConfigError;
-use media::Request;
+use media::{Request, Status};
 use nand::PayloadKind;
 use sim::{Streams, Time};
-use workload::{Beyond, Io, JobInfo, Next, Options, Player, Replay, Workload};
+use workload::{Beyond, ContinueOnError, Io, JobInfo, Next, Options, Player, Replay, Workload};
 
 use crate::counters::{Counters, Mark, Marks, State};
 use crate::course::Course;
+use crate::failed::FailedJob;
 use crate::fio_json::Issued;
 use crate::machine::{Completion, Machine};
 pub use crate::measured::Measured;
@@ -45,6 +46,8 @@ pub struct RunOptions {
     pub replay: Replay,
     /// What becomes of a trace's addresses beyond the drive.
     pub beyond: Beyond,
+    /// Errors that do not end a job, where the job does not say.
+    pub continue_on_error: ContinueOnError,
     /// State of the drive at the start.
     pub preparation: Preparation,
     /// Folder in which prepared drives are kept.
@@ -61,6 +64,7 @@ impl Default for RunOptions {
             timeline: None,
             replay: Replay::OpenLoop,
             beyond: Beyond::Error,
+            continue_on_error: ContinueOnError::default(),
             preparation: Preparation::Erased,
             cache: None,
             warm_up: WarmUp::Detect,
@@ -136,6 +140,8 @@ pub struct Outcome {
     pub requests: u64,
     /// What the player knows of its jobs.
     pub issued: Issued,
+    /// Jobs that ended by an error.
+    pub failed: Vec<FailedJob>,
 }
 
 impl Outcome {
@@ -178,9 +184,16 @@ pub fn run(
 ) -> Result<Outcome, RunError> {
     let streams = Streams::new(options.seed);
     let parts = Parts::new(system, options.payload)?;
-    let play = Options { capacity: parts.user_bytes, replay: options.replay, beyond: options.beyond };
+    let play = Options {
+        capacity: parts.user_bytes,
+        replay: options.replay,
+        beyond: options.beyond,
+        continue_on_error: options.continue_on_error,
+    };
     let mut player = Player::new(workload, &play, &streams)?;
-    let (store, prepared) = prepare(system, &parts, options.preparation, &streams, options.cache.as_deref())?;
+    let rests = options.preparation == Preparation::Steady && crate::rest::rests(system, workload, options.replay);
+    let preparation = if rests { Preparation::Rested } else { options.preparation };
+    let (store, prepared) = prepare(system, &parts, preparation, &streams, options.cache.as_deref())?;
     let (nand, ftl, mounted) = parts.mount(store, &streams)?;
     let mut machine = Machine::new(&parts, ftl, nand);
     if let Some(limit) = options.timeline {
@@ -196,7 +209,7 @@ pub fn run(
     };
     let mut flight = Flight::new(&mut machine, &mut player, &mut recorder, cut, own_ramp);
     flight.fly(watch)?;
-    let Flight { now: end, marks, before, mut begin, course, .. } = flight;
+    let Flight { now: end, marks, before, mut begin, course, failed, .. } = flight;
     if cut < Time::MAX && before.is_none() {
         return Err(RunError::WarmUp { cut, end });
     }
@@ -217,6 +230,7 @@ pub fn run(
     }
     let mut notes = [workload.notes(), player.notes()].concat();
     notes.extend(course.note(machine.ftl(), &prepared));
+    notes.extend(rests.then(|| crate::rest::NOTE.to_owned()));
     if own_ramp && !(together && jobs.iter().all(has_ramp)) {
         notes.push("ramp_time: write amplification, energy and utilization cover all after the first ramp".to_owned());
     }
@@ -236,6 +250,7 @@ pub fn run(
         notes,
         requests,
         issued: Issued::new(&player, workload.jobs().len(), workload.globals()),
+        failed,
     })
 }
 
@@ -257,6 +272,7 @@ struct Flight<'a> {
     before: Option<(Recorder, Marks)>,
     begin: Option<Counters>,
     course: Course,
+    failed: Vec<FailedJob>,
 }
 
 impl<'a> Flight<'a> {
@@ -281,6 +297,7 @@ impl<'a> Flight<'a> {
             before: None,
             begin: None,
             course: Course::default(),
+            failed: Vec::new(),
         }
     }
 
@@ -396,6 +413,9 @@ impl<'a> Flight<'a> {
                 self.mark(at);
             }
             self.recorder.ended(&Ended { job, op, bytes, status, due, issued, submitted, at });
+        }
+        if status != Status::Ok && self.player.failed(job, op) {
+            self.failed.push(FailedJob { job, status, at });
         }
     }
 }

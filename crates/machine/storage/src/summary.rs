@@ -3,21 +3,24 @@
 
 use std::collections::BTreeMap;
 
-use media::Status;
 use serde_json::{Map, Value, json};
 use sim::{Histogram, Time};
 
 use crate::counters::{Counters, busy_names};
+use crate::failed::errno;
 use crate::fio_json::{self, Issued};
 use crate::measured::{Group, Measured};
 use crate::record::{Direction, Totals};
 use crate::run::Outcome;
-use host_interface::shared_buffer::Report;
 use system::System;
 
 /// Percentiles that fio prints.
 const PERCENTILES: [f64; 17] =
     [1.0, 5.0, 10.0, 20.0, 30.0, 40.0, 50.0, 60.0, 70.0, 80.0, 90.0, 95.0, 99.0, 99.5, 99.9, 99.95, 99.99];
+
+fn ratio(a: u64, b: u64) -> f64 {
+    if b > 0 { a as f64 / b as f64 } else { 0.0 }
+}
 
 fn kib(bytes: u64) -> u64 {
     bytes / 1024
@@ -37,15 +40,6 @@ fn spread(h: &Histogram, percentiles: bool) -> Value {
         all["percentile"] = Value::Object(values);
     }
     all
-}
-
-/// The Linux error number that a program sees.
-fn errno(status: Option<Status>) -> u32 {
-    match status {
-        None | Some(Status::Ok) => 0,
-        Some(Status::Uncorrectable | Status::Failed) => 5,
-        Some(Status::NoSpace) => 28,
-    }
 }
 
 /// Bytes a second of each group of jobs that run together, by direction: the sum of its jobs' own.
@@ -244,9 +238,12 @@ fn inside(system: &System, outcome: &Outcome) -> Value {
     });
     all["ftl"]["read_only"] = json!(ftl.is_read_only());
     all["ftl"]["erases_per_block"] = json!({ "min": least, "mean": mean, "max": most });
-    let ecc = nand.ecc_stats(end);
-    if let Some(report) = machine.host_interface().shared_buffer(end, ecc.decoded_bytes, ecc.encoded_bytes) {
-        all["shared_buffer"] = shared_buffer(&report, outcome, end);
+    if let Some(of_window) = shared_buffer(&window) {
+        all["shared_buffer"] = of_window;
+        all["whole_run"]["shared_buffer"] = shared_buffer(&whole_run).unwrap_or_default();
+    }
+    if !outcome.failed.is_empty() {
+        all["failed_jobs"] = outcome.failed.iter().map(|failed| failed.entry(&outcome.jobs)).collect();
     }
     if ftl.uses_host_memory() {
         all["host_memory"] = json!({
@@ -259,9 +256,23 @@ fn inside(system: &System, outcome: &Outcome) -> Value {
             "store_bytes": stats.host_memory_store_bytes,
         });
     }
+    if system.ftl.parity.stripe.is_some() {
+        all["parity"] = json!({
+            "programs": stats.parity_programs,
+            "share_of_programs": ratio(stats.parity_programs, stats.programs),
+            "write_amplification_without": stats.write_amplification_without_parity(),
+            "rebuilt": stats.rebuilt,
+            "rebuild_failures": stats.rebuild_failures,
+            "rebuild_reads": stats.rebuild_reads,
+            "relocated": stats.relocated,
+        });
+    }
     if system.copy_blocks > 0 {
         all["ftl"]["read_copies"] = json!(stats.read_copies);
         all["ftl"]["read_copy_hits"] = json!(stats.read_copy_hits);
+    }
+    if system.ftl.refresh.reads.is_some() || system.ftl.refresh.age.is_some() {
+        all["ftl"]["refreshed"] = json!(stats.refreshed);
     }
     if let Some(checker) = machine.checker() {
         all["payload"] = json!({ "sectors_checked": checker.checked, "sectors_contended": checker.contended });
@@ -273,32 +284,33 @@ fn inside(system: &System, outcome: &Outcome) -> Value {
 }
 
 /// What a path through a shared buffer did: the interface and the protocol as the driver sees them, the buffer's banks,
-/// the memory buses.
-fn shared_buffer(report: &Report, outcome: &Outcome, end: Time) -> Value {
+/// the memory buses. `None` on any other path.
+fn shared_buffer(counters: &Counters) -> Option<Value> {
+    let (report, ecc) = counters.shared_buffer.as_deref()?;
+    let end = counters.at;
     let rate = |bytes: u64, time: Time| if time > Time::ZERO { bytes as f64 / time.secs_f64() } else { 0.0 };
-    let ratio = |a: u64, b: u64| if b > 0 { a as f64 / b as f64 } else { 0.0 };
     let (host, banks) = (&report.host, &report.banks);
     let overhead = host.response.saturating_sub(host.interface);
-    let ecc = outcome.machine.nand().ecc_stats(end);
-    let (energy, flash) = (&report.energy, outcome.machine.nand().energy(end).total());
+    let (energy, flash) = (&report.energy, counters.energy.total());
     let total = energy.total() + flash;
     let buses: Map<String, Value> = report
         .buses
         .iter()
         .map(|bus| {
+            let beside = (bus.traffic_lines > 0).then(|| bus.traffic_waits / bus.traffic_lines);
             let all = json!({
                 "utilisation": part_of(bus.busy, end),
                 "word_bytes": bus.word_bytes,
                 "buffer_bytes": bus.buffer_bytes,
                 "dram_bytes": bus.dram_bytes,
                 "traffic_bytes": bus.traffic_bytes,
-                "traffic_latency_ns": bus.traffic_beside.map(|t| t.ps() as f64 / 1000.0),
+                "traffic_latency_ns": beside.map(|t| t.ps() as f64 / 1000.0),
                 "traffic_latency_alone_ns": bus.traffic_alone.map(|t| t.ps() as f64 / 1000.0),
             });
             (bus.name.to_owned(), all)
         })
         .collect();
-    json!({
+    Some(json!({
         "data_buffer_bytes": report.data_buffer_bytes,
         "region_bytes": report.region_bytes,
         "split_bytes": report.split_bytes,
@@ -356,7 +368,7 @@ fn shared_buffer(report: &Report, outcome: &Outcome, end: Time) -> Value {
             "total": total.joules(),
         },
         "power_w": if end > Time::ZERO { total.joules() / end.secs_f64() } else { 0.0 },
-    })
+    }))
 }
 
 /// The share of `end` that `busy` is; 0 before any time has passed.

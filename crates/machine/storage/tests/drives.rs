@@ -42,7 +42,7 @@ const READS_BY_SIZE: [(u64, u32, f64); 8] = [
 fn rate(bytes: u64, depth: u32, count: u32) -> f64 {
     let small = [
         ("flash.blocks", "24"),
-        ("flash.pages", "48"),
+        ("flash.pages", "18"),
         ("ftl.gc.start", "3"),
         ("ftl.capacity", "auto"),
         ("ftl.over_provisioning", "0.4"),

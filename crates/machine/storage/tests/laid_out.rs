@@ -1,13 +1,10 @@
 //! A drive that was laid out by a rule is the drive that the work it stands for would have left, and costs what is
 //! touched.
 
-#[path = "support/closed_loop.rs"]
-mod closed_loop;
 #[path = "support/play.rs"]
 #[allow(dead_code)]
 mod play;
 
-use closed_loop::fly;
 use media::{Op, Request, Status};
 use nand::{PayloadKind, Store};
 use sim::{Rng, Streams, Time};
@@ -77,7 +74,7 @@ fn random(rng: &mut Rng, units: u64) -> Request {
     }
 }
 
-const DRIVES: [&[(&str, &str)]; 8] = [
+const DRIVES: [&[(&str, &str)]; 12] = [
     &[("ftl.group", "plane")],
     &[("ftl.group", "die"), ("ftl.gc.policy", "fifo")],
     &[("ftl.group", "drive"), ("flash.blocks", "120"), ("flash.pages", "12")],
@@ -86,6 +83,19 @@ const DRIVES: [&[(&str, &str)]; 8] = [
     &[("ftl.group", "die"), ("flash.cell", "tlc"), ("ftl.slc_cache.size", "2MB")],
     &[("ftl.group", "plane"), ("ftl.unit", "16KiB"), ("ftl.gc.policy", "d-choices")],
     &[("ftl.group", "die"), ("ftl.map_cache.size", "64KiB")],
+    &[("ftl.group", "drive"), ("flash.blocks", "120"), ("flash.pages", "12"), ("ftl.parity.stripe", "3")],
+    &[
+        ("ftl.group", "drive"),
+        ("flash.blocks", "120"),
+        ("flash.pages", "12"),
+        ("ftl.parity.stripe", "1"),
+        ("flash.cell", "tlc"),
+        ("ftl.slc_cache.size", "2MB"),
+        ("ftl.map_cache.size", "64KiB"),
+    ],
+    // The map among the data, each of its units in a program of its own; and the map in the SLC cache.
+    &[("ftl.group", "drive"), ("ftl.map_cache.size", "4KiB"), ("device.write_cache.mode", "write-through")],
+    &[("ftl.group", "die"), ("flash.cell", "tlc"), ("ftl.slc_cache.size", "2MB"), ("ftl.map_cache.size", "64KiB")],
 ];
 
 /// Rounds of random requests and mounts without a warning, over flash without time.
@@ -162,153 +172,6 @@ fn power_cuts_find_the_same_drive_by_rule_and_by_scan() {
             story
         });
         assert_eq!(lives[0], lives[1], "{sets:?}");
-    }
-}
-
-/// The drive presets.
-const PRESETS: [&str; 16] = [
-    "ddrssd",
-    "drambus",
-    "hmb-a",
-    "hmb-b",
-    "hmb-c",
-    "hmb-d",
-    "hmb-e",
-    "hmb-f",
-    "mqsim-default",
-    "mqsim-ideal-map",
-    "nvme-client-tlc",
-    "nvme-enterprise-tlc",
-    "sata-mlc",
-    "sata-ssd-southbridge",
-    "ufs2",
-    "ufs2-galaxy-s6",
-];
-
-/// A preset at a sixty-fourth of its size. It has no SLC cache: a filled drive has rested, and a job leaves that cache full
-/// and part of its data folded.
-fn sixty_fourth(preset: &str) -> System {
-    let whole = System::load(preset, &[]).unwrap_or_else(|error| panic!("{preset}: {error}"));
-    let g = whole.geometry();
-    let blocks = 48;
-    let pages = (u64::from(g.blocks) * u64::from(g.pages) / 64 / blocks).next_multiple_of(12).max(24);
-    let (blocks, pages) = (blocks.to_string(), pages.to_string());
-    let sets = [
-        ("flash.blocks", blocks.as_str()),
-        ("flash.pages", pages.as_str()),
-        ("ftl.capacity", "auto"),
-        ("ftl.over_provisioning", "0.4"),
-        ("ftl.gc.start", "4"),
-        ("ftl.slc_cache.size", "0B"),
-    ];
-    System::load(preset, &sets).unwrap_or_else(|error| panic!("{preset}: {error}"))
-}
-
-/// Array reads of all dies.
-fn array_reads(machine: &Machine) -> u64 {
-    let dies = machine.nand().config().geometry.all_dies() as u16;
-    (0..dies).map(|die| machine.nand().die_stats(machine.now(), die).reads).sum()
-}
-
-/// Array reads per request and bytes per second of reads of some sizes, sequential and random.
-fn read_figures(machine: &mut Machine, user_bytes: u64, most: u64) -> Vec<(u64, bool, f64, f64)> {
-    let mut figures = Vec::new();
-    let mut rng = Streams::new(5).stream("test.reads");
-    for bytes in [4 << 10, 16 << 10, 128 << 10, 1 << 20].into_iter().filter(|bytes| *bytes <= most) {
-        for sequential in [true, false] {
-            let (reads, begun) = (array_reads(machine), machine.now());
-            let places = user_bytes / bytes;
-            let mut at = rng.below(places);
-            let count = (16u64 << 20).div_ceil(bytes).clamp(64, 1000) as u32;
-            let flown = fly(machine, 16, count, || {
-                at = if sequential { (at + 1) % places } else { rng.below(places) };
-                Request::new(Op::Read, at * bytes, bytes)
-            });
-            let requests = f64::from(count);
-            let rate = flown.bytes as f64 / (flown.end - begun).ps() as f64 * 1e12;
-            figures.push((bytes, sequential, (array_reads(machine) - reads) as f64 / requests, rate));
-        }
-    }
-    figures
-}
-
-/// The drive of `machine`, at rest, switched off in order and on again: its map is in flash, its caches are cold.
-fn switched_off(machine: &Machine, parts: &Parts, streams: &Streams) -> Machine {
-    let mut bytes = Vec::new();
-    machine.nand().store().save(&mut bytes).expect("it is written to memory");
-    let store = Store::load(&mut &bytes[..], parts.nand.buffers).expect("it was just saved");
-    let (nand, mut ftl, _) = parts.mount(store, streams).expect("it mounts");
-    let mut store = nand.into_store();
-    Fast::new(&mut ftl, &mut store).write_back_map();
-    let (nand, ftl, _) = parts.mount(store, streams).expect("it mounts");
-    Machine::new(parts, ftl, nand)
-}
-
-#[test]
-fn a_filled_drive_reads_as_the_drive_that_a_job_wrote() {
-    for preset in PRESETS {
-        let system = sixty_fourth(preset);
-        let parts = Parts::new(&system, PayloadKind::None).expect("parts");
-        let streams = Streams::new(1);
-        let most = system.host.max_transfer;
-        let step = most.min(128 << 10);
-        let mut written = Machine::erased(&parts, &streams).expect("a machine");
-        let mut at = 0;
-        fly(&mut written, 1, (parts.user_bytes / step) as u32, || {
-            at += step;
-            Request::new(Op::Write, at - step, step)
-        });
-        let rest = parts.user_bytes - at;
-        if rest > 0 {
-            fly(&mut written, 1, 1, || Request::new(Op::Write, at, rest));
-        }
-        fly(&mut written, 1, 1, Request::flush);
-        let mut written = switched_off(&written, &parts, &streams);
-        let store = prepared(&system, &parts, Preparation::Filled, Rule::Kept);
-        let (nand, ftl, _) = parts.mount(store, &streams).expect("it mounts");
-        let mut laid = Machine::new(&parts, ftl, nand);
-        let of_job = read_figures(&mut written, at, most);
-        let of_fill = read_figures(&mut laid, at, most);
-        for ((bytes, sequential, job, job_rate), (.., fill, fill_rate)) in of_job.into_iter().zip(of_fill) {
-            // Where map units lie on the dies differs, and reads that miss the map's cache wait for those: random ones, and
-            // where the cache has entries instead of pages, all.
-            let tolerance = match &parts.ftl.map_cache {
-                Some(map) if map.entries.is_some() => 0.05,
-                Some(_) if !sequential => 0.03,
-                _ => 0.01,
-            };
-            let what = format!("{preset}, reads of {bytes} B, sequential: {sequential}");
-            assert!((fill / job - 1.0).abs() <= 0.01, "{what}: {fill} array reads, after a job {job}");
-            let ratio = fill_rate / job_rate;
-            assert!((ratio - 1.0).abs() <= tolerance, "{what}: {fill_rate:.4e} B/s, after a job {job_rate:.4e}");
-        }
-    }
-}
-
-#[test]
-fn a_drive_overwritten_at_random_reads_as_the_drive_that_a_job_overwrote() {
-    let system = small(&[("ftl.group", "die"), ("flash.blocks", "128")]);
-    let parts = Parts::new(&system, PayloadKind::None).expect("parts");
-    let streams = Streams::new(1);
-    let (store, prepared) =
-        prepare(&system, &parts, Preparation::Overwritten, &streams, None).expect("an overwritten drive");
-    let mount = |store| {
-        let (nand, ftl, _) = parts.mount(store, &streams).expect("it mounts");
-        Machine::new(&parts, ftl, nand)
-    };
-    let mut written = mount(self::prepared(&system, &parts, Preparation::Filled, Rule::Kept));
-    let (units, mut rng) = (parts.user_bytes / UNIT, streams.stream("test.overwrite"));
-    let count = (prepared.passes * units as f64) as u32;
-    fly(&mut written, 16, count, || Request::new(Op::Write, rng.below(units) * UNIT, UNIT));
-    fly(&mut written, 1, 1, Request::flush);
-    written.power_cut(&parts, &streams).expect("it mounts again");
-    let of_job = read_figures(&mut written, parts.user_bytes / (128 << 10) * (128 << 10), 128 << 10);
-    let of_random = read_figures(&mut mount(store), parts.user_bytes / (128 << 10) * (128 << 10), 128 << 10);
-    for ((bytes, sequential, job, job_rate), (.., random, rate)) in of_job.into_iter().zip(of_random) {
-        let what = format!("reads of {bytes} B, sequential: {sequential}");
-        assert!((random / job - 1.0).abs() <= 0.01, "{what}: {random} array reads, after a job {job}");
-        // Which of the four dies a unit lies on is drawn, for each drive by itself: a few percent over a thousand reads.
-        assert!((rate / job_rate - 1.0).abs() <= 0.06, "{what}: {rate:.4e} B/s, after a job {job_rate:.4e}");
     }
 }
 

@@ -178,6 +178,17 @@ fn queued_reads_of_a_page_share_its_sensing() {
 }
 
 #[test]
+fn units_of_one_page_are_sensed_once() {
+    // 16 KiB are one page: against a read of 4 KiB, 12 KiB more cross the channel (1,400 MB/s) and the link (a fourth
+    // generation of four lanes, 7.1 GB/s with packets), and nothing else takes longer.
+    let (unit, page) =
+        (sequential(&[], Op::Read, 4096, 1, 2000).mean(), sequential(&[], Op::Read, 16384, 1, 2000).mean());
+    let least = unit + 12288.0 / 1400.0 + 12288.0 / 7100.0;
+    println!("16 KiB at depth 1: {page} us, {} MB/s; {least} us from first principles", 16384.0 / page);
+    assert!(page < least / 0.95 && page > 0.95 * least, "{page} us, {least} from first principles");
+}
+
+#[test]
 fn pcie_4_carries_the_writes_that_products_reach() {
     let fast = [("device.write_cache.size", "64MiB"), ("flash.program", "1us")];
     let bandwidth = |boundary| {

@@ -13,7 +13,7 @@ use storage::run::{Outcome, RunError, RunOptions, WarmUp, run};
 use storage::series::intervals;
 use storage::summary::summary;
 use system::presets;
-use workload::Workload;
+use workload::{ContinueOnError, Workload};
 
 const SMALL: [(&str, &str); 5] = [
     ("flash.channels", "2"),
@@ -229,10 +229,11 @@ fn counters_can_be_read_midway_on_every_drive() {
 #[test]
 fn failed_requests_are_no_throughput() {
     let sets = [SMALL.as_slice(), &[("flash.failures.program", "0.4")]].concat();
+    let all = ContinueOnError::NAMES.iter().find(|(name, _)| *name == "all").expect("one of fio's names").1;
     let outcome = play(
         &system("mqsim-ideal-map", &sets),
         WRITES,
-        &RunOptions { warm_up: WarmUp::Keep, ..options(Preparation::Erased) },
+        &RunOptions { warm_up: WarmUp::Keep, continue_on_error: all, ..options(Preparation::Erased) },
     );
     assert!(outcome.machine.ftl().is_read_only(), "the drive was meant to end");
     let totals = outcome.measured().totals(0, Direction::Write);
@@ -242,4 +243,18 @@ fn failed_requests_are_no_throughput() {
     let all = summary(&system("mqsim-ideal-map", &sets), &outcome);
     assert_eq!(all["jobs"][0]["write"]["total_ios"], totals.ios);
     assert_eq!(all["jobs"][0]["total_err"], totals.errors);
+}
+
+#[test]
+fn the_first_error_ends_its_job() {
+    let sets = [SMALL.as_slice(), &[("flash.failures.program", "0.4")]].concat();
+    let system = system("mqsim-ideal-map", &sets);
+    let outcome = play(&system, WRITES, &RunOptions { warm_up: WarmUp::Keep, ..options(Preparation::Erased) });
+    let [failed] = outcome.failed.as_slice() else { panic!("{:?}", outcome.failed) };
+    let (errors, all) = (outcome.measured().totals(0, Direction::Write).errors, summary(&system, &outcome));
+    // What was outstanding ends too.
+    assert!((1..=64).contains(&errors) && failed.at <= outcome.end, "{errors} requests failed");
+    assert_eq!(all["jobs"][0]["error"], 28);
+    assert_eq!(all["nandram"]["failed_jobs"][0]["error"], 28);
+    assert_eq!(all["nandram"]["failed_jobs"][0]["time_s"], failed.at.secs_f64());
 }

@@ -41,18 +41,26 @@ pub(super) fn check(system: &mut System) -> Result<(), SystemError> {
     geometry(system)?;
     device(system)?;
     hmb::check(system)?;
+    super::parity::check(system)?;
     capacity(system)?;
     memory(system)
 }
 
 impl System {
-    /// The line that says that `keys` together do not work, at the place of the one that was set last.
+    /// The line that says that `keys` together do not work, at the place of the one that was set last. Where all of them
+    /// are defaults, that is the place of the kind of machine, for which they are too few.
     pub(super) fn conflict(&self, keys: &[&str], why: String) -> Result<(), SystemError> {
         let last = keys.iter().map(|key| self.setting(key)).rev().max_by_key(|setting| setting.layer);
-        match last.and_then(|setting| setting.place.clone()) {
-            Some(place) => Err(SystemError::Conflict { place, why }),
-            None => panic!("the defaults of {keys:?} contradict one another: {why}"),
+        if let Some(place) = last.and_then(|setting| setting.place.clone()) {
+            return Err(SystemError::Conflict { place, why });
         }
+        for kind in ["memory.type", "link.type"] {
+            if let Some(place) = self.setting(kind).place.clone() {
+                let why = format!("{}, and by default {why}", self.is(kind));
+                return Err(SystemError::Conflict { place, why });
+            }
+        }
+        panic!("the defaults of {keys:?} contradict one another: {why}")
     }
 
     /// `key is value`, as it was written.
@@ -259,9 +267,13 @@ fn geometry(s: &System) -> Result<(), SystemError> {
         let why = format!("{}, but {}: {why}", s.is("device.read_cache.place"), s.is(other));
         return s.conflict(&["device.read_cache.place", other], why);
     }
-    if s.ftl.slc_cache.size > 0 && flash.cell == Cell::Slc {
-        let why = format!("{}, but {}: all of it is SLC", s.is("ftl.slc_cache.size"), s.is("flash.cell"));
-        return s.conflict(&["ftl.slc_cache.size", "flash.cell"], why);
+    for (key, size) in
+        [("ftl.slc_cache.size", s.ftl.slc_cache.size), ("ftl.slc_cache.dynamic", s.ftl.slc_cache.dynamic)]
+    {
+        if size > 0 && flash.cell == Cell::Slc {
+            let why = format!("{}, but {}: all of it is SLC", s.is(key), s.is("flash.cell"));
+            return s.conflict(&[key, "flash.cell"], why);
+        }
     }
     let planes = if s.ftl.multi_plane { u64::from(flash.planes) } else { 1 };
     let program = planes * flash.page / s.ftl.unit;
@@ -290,7 +302,7 @@ fn shape(s: &System) -> Result<(), SystemError> {
     let shape = ["flash.channels", "flash.chips", "flash.dies", "flash.planes", "flash.blocks", "flash.pages"];
     match s.geometry().fault() {
         Some(why) => s.conflict(&[&shape[..], &["flash.page", "ftl.unit"]].concat(), format!("flash: {why}")),
-        None => Ok(()),
+        None => super::parity::check_die(s),
     }
 }
 
@@ -337,7 +349,9 @@ fn capacity(s: &mut System) -> Result<(), SystemError> {
     let (given, key) = match (s.ftl.capacity, s.ftl.over_provisioning) {
         (Some(bytes), None) => (bytes, "ftl.capacity"),
         // The fraction is exact to 2^-53; what is left of a unit is nobody's.
-        (None, Some(spare)) => ((raw as f64 / (1.0 + spare)) as u64 / s.ftl.unit * s.ftl.unit, "ftl.over_provisioning"),
+        (None, Some(spare)) => {
+            ((s.without_parity(raw) as f64 / (1.0 + spare)) as u64 / s.ftl.unit * s.ftl.unit, "ftl.over_provisioning")
+        }
         _ => unreachable!("exactly one of the two is given"),
     };
     s.user_bytes = given;
@@ -348,15 +362,16 @@ fn capacity(s: &mut System) -> Result<(), SystemError> {
     }
     let planes = u64::from(s.geometry().all_dies()) * u64::from(s.flash.planes);
     let slc_block = u64::from(s.flash.pages) * s.flash.page / u64::from(s.flash.cell.bits());
-    let slc_blocks = s.ftl.slc_cache.size.div_ceil(planes * slc_block);
+    let slc_blocks = s.ftl.slc_cache.size.div_ceil(s.without_parity(planes * slc_block));
     let copy_blocks = copy_blocks(s, planes, slc_block);
     // Good blocks of a plane, less what collection holds back, must hold what the host sees.
     let blocks = (f64::from(s.flash.blocks) * (1.0 - s.flash.bad_blocks)) as u64;
-    let frontiers = if s.ftl.gc.streams { 2 } else { 1 };
+    let dynamic = s.ftl.slc_cache.dynamic > 0;
+    let frontiers = if s.ftl.gc.streams { 2 } else { 1 } + u64::from(dynamic);
     let block = u64::from(s.flash.pages) * s.flash.page;
     // A map that is not all at hand is kept in flash.
     let map = if s.ftl.map_cache.size.is_some() { given / s.ftl.unit * MAP_ENTRY } else { 0 };
-    let data = (given + map).div_ceil(planes * block);
+    let data = (given + map).div_ceil(s.without_parity(planes * block));
     let needed = data + u64::from(s.ftl.gc.start) + frontiers + slc_blocks + copy_blocks;
     if needed > blocks {
         let slc = if slc_blocks > 0 { format!(", {slc_blocks} of the SLC cache") } else { String::new() };
@@ -371,6 +386,8 @@ fn capacity(s: &mut System) -> Result<(), SystemError> {
         return s.conflict(&keys, why);
     }
     s.slc_blocks = u32::try_from(slc_blocks).expect("fewer than blocks");
+    let dynamic = s.ftl.slc_cache.dynamic.div_ceil(planes * slc_block).min(u64::from(s.flash.blocks));
+    s.dynamic_blocks = u32::try_from(dynamic).expect("at most all blocks");
     s.copy_blocks = u32::try_from(copy_blocks).expect("fewer than blocks");
     Ok(())
 }

@@ -430,6 +430,12 @@ section! {
         "device.write_cache.low" low: f64 = FRACTION,
             assumed("0", "data goes to flash as soon as it fills a program"),
             "Dirty part of it at which writing to flash stops; at most high.";
+        "device.write_cache.resume" resume: f64 = FRACTION,
+            assumed("0", "writes go on with the first room there is"),
+            "Free part of it at which writes that found it full go on; 0: as soon as they find room.";
+        "device.write_cache.holds_reads" holds_reads: bool = BOOL,
+            assumed("false", "reads and writes are separate queues within most controllers"),
+            "Reads wait behind writes that wait for room in it: commands are handled in order there.";
         "device.write_cache.idle" idle: Option<Time> = TIME.or("never"),
             assumed("1ms", "longer than the gaps within a burst, short against a power cut"),
             "After this long without a write all of it is written to flash.";

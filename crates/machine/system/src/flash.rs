@@ -345,6 +345,9 @@ section! {
         "flash.failures.erase" erase: f64 = FRACTION,
             assumed("0", "rare: a run is short against a drive's life"),
             "Probability that an erase fails.";
+        "flash.failures.die" die: Option<u32> = COUNT.within(0.0, 65535.0).or("none"),
+            assumed("none", "rare: a run is short against a drive's life"),
+            "A die of which every read, program and erase fails, counted from 0; none: all dies work.";
     }
 }
 

@@ -1,6 +1,6 @@
 //! `[ftl]`: the flash translation layer.
 
-use super::key::{BOOL, COUNT, FRACTION, FromValue, Kind, SIZE, TIME, assumed, given, section, words};
+use super::key::{AGE, BOOL, COUNT, FRACTION, FromValue, Kind, SIZE, TIME, assumed, given, section, words};
 use super::value::Value;
 use sim::Time;
 
@@ -106,7 +106,7 @@ section! {
             "Bytes that the host sees. Exactly one of this and ftl.over_provisioning; the other is auto.";
         "ftl.over_provisioning" over_provisioning: Option<f64> = FRACTION.within(0.001, 10.0).or("auto"),
             assumed("0.07", "what the difference between GB and GiB leaves, rounded"),
-            "(Raw bytes - user bytes) / user bytes.";
+            "(Raw bytes - parity - user bytes) / user bytes.";
         "ftl.group" group: Group = Kind::words(Group::WORDS),
             assumed("drive", "superblocks keep the metadata of large drives small"),
             "Unit of allocation, collection and erase: a block, the blocks of a die, or of all dies.";
@@ -123,6 +123,10 @@ section! {
         table map_cache: MapCache;
         /// Blocks that hold one bit a cell and take writes first.
         table slc_cache: SlcCache;
+        /// Parity across dies.
+        table parity: Parity;
+        /// Background refresh.
+        table refresh: Refresh;
         /// Wear levelling.
         table wear_levelling: WearLevelling;
     }
@@ -143,16 +147,22 @@ section! {
             "Free groups (of a plane, a die or the drive, as ftl.group says) below which space is collected.";
         "ftl.gc.ahead" ahead: u32 = COUNT.within(0.0, 1048576.0),
             assumed("2", "a burst of writes after a pause finds room; 0 to 16 are plausible, each costs over-provisioning"),
-            "Free groups beyond ftl.gc.start that idle time collects; it folds the whole SLC cache, too.";
+            "Free groups beyond ftl.gc.start that idle time collects where a victim gives back an eighth; it folds the SLC cache, too.";
         "ftl.gc.idle" idle: Time = TIME,
             assumed("10ms", "longer than the gaps between requests of a busy host; products wait 1 ms to 1 s"),
             "Time without a command after which idle time begins.";
         "ftl.gc.streams" streams: bool = BOOL,
             assumed("true", "what was copied is colder than what was just written"),
             "Host writes and copies go to blocks of their own.";
+        "ftl.gc.batch" batch: u32 = COUNT.within(1.0, 64.0),
+            assumed("1", "the least memory for copies"),
+            "Pages of each die that collection reads in a row before their data is programmed: a die that turns from reading to programming idles for the transfers of both.";
         "ftl.gc.copies" copies: Option<u32> = COUNT.within(1.0, 65536.0).or("auto"),
-            assumed("auto", "two programs for each die of the group, and at least 64 units"),
+            assumed("auto", "two batches for each die of the group, and at least 64 units"),
             "Units of a group that are being copied at once; auto: what keeps its dies busy.";
+        "ftl.gc.slack" slack: Option<u32> = COUNT.within(1.0, 4294967295.0).or("auto"),
+            assumed("auto", "long enough that bursts of the host need not wait, short against ftl.gc.start"),
+            "Units by which the host may take a group's free space below its target before it waits for copies, two programs at least; auto: an eighth of a block.";
     }
 }
 
@@ -190,7 +200,35 @@ section! {
             "Data it holds, rounded up to whole blocks of every plane; 0B: none.";
         "ftl.slc_cache.fold" fold: u32 = COUNT.within(1.0, 1048576.0),
             assumed("2", "few, so that the cache is used before it is emptied"),
-            "Free SLC groups of a lane at which its data is folded into the other blocks.";
+            "SLC groups' worth of free space that folding into the other blocks keeps while the host writes.";
+        "ftl.slc_cache.keep" keep: f64 = FRACTION,
+            assumed("0", "a pause gives the next burst the whole cache; products differ"),
+            "Part of the cache that idle time leaves unfolded.";
+        "ftl.slc_cache.dynamic" dynamic: u64 = SIZE,
+            assumed("0B", "none unless somebody asks for it"),
+            "Data that a dynamic part holds at most, in blocks in SLC mode for unused capacity: it shrinks as the drive fills.";
+    }
+}
+
+section! {
+    /// Background refresh.
+    Refresh {
+        "ftl.refresh.reads" reads: Option<u32> = COUNT.within(4.0, 4294967295.0).or("off"),
+            assumed("off", "flash.errors is off, too: nothing to refresh for"),
+            "Reads of a block since its erase at which idle time rewrites its data; a quarter beyond, beside requests.";
+        "ftl.refresh.age" age: Option<u64> = AGE.within(4.0, 4294967295.0).or("off"),
+            assumed("off", "flash.errors is off, too: nothing to refresh for"),
+            "Age of a block's data at which idle time rewrites it; a quarter beyond, beside requests.";
+    }
+}
+
+section! {
+    /// Parity across dies.
+    Parity {
+        "ftl.parity.stripe" stripe: Option<u32> = COUNT.within(1.0, 65535.0).or("off"),
+            assumed("off", "not known of most drives; Micron's P320h has 7, its P400m and the Crucial M500 have 15"),
+            "Data programs of a stripe, each on another die, which one program of their parity follows; off: no parity.",
+            when "ftl.group" is "drive";
     }
 }
 

@@ -22,6 +22,7 @@ pub mod link;
 pub mod memory;
 mod nearest;
 pub mod onenand;
+mod parity;
 pub mod parts;
 mod presets;
 mod print;
@@ -76,6 +77,8 @@ pub struct System {
     pub user_bytes: u64,
     /// Blocks of each plane that the SLC cache takes.
     pub slc_blocks: u32,
+    /// Other blocks of each plane that it may use while the drive is not full.
+    pub dynamic_blocks: u32,
     /// Blocks of each plane for copies of what was read.
     pub copy_blocks: u32,
     settings: Vec<Setting>,
@@ -154,6 +157,7 @@ impl System {
             raw_bytes: 0,
             user_bytes: 0,
             slc_blocks: 0,
+            dynamic_blocks: 0,
             copy_blocks: 0,
             settings: Vec::new(),
         };
@@ -201,9 +205,12 @@ impl System {
         let inside = |key: &Key| tables.iter().any(|table| key.table().starts_with(table));
         let mut hash = Sha256::new();
         for setting in self.settings.iter().filter(|s| s.applies && !std::ptr::eq(s.key, &keys()[table::TITLE])) {
-            // A drive without programs above it is the drive that it was before programs could be simulated.
-            let no_programs = setting.key.name == "memory.type" && setting.value == Value::Word("none");
-            if inside(setting.key) && !no_programs {
+            // A system without what could not be simulated before is the system that it was then.
+            let absent = [("memory.type", "none"), ("ftl.parity.stripe", "off"), ("flash.failures.die", "none")];
+            let is_absent = |(key, word)| setting.key.name == key && setting.value == Value::Word(word);
+            // Nor is one that reads page by page another than before batches could be set.
+            let no_batches = setting.key.name == "ftl.gc.batch" && setting.value == Value::Count(1);
+            if inside(setting.key) && !absent.into_iter().any(is_absent) && !no_batches {
                 hash.update(format!("{} = {}\n", setting.key.name, setting.value));
             }
         }

@@ -184,6 +184,11 @@ section! {
             assumed("true", "controllers XOR channel and bank bits with row bits (Zhang et al., MICRO 2000)"),
             "Higher address bits permute channels, ranks and banks, so that streams a power of two apart do not meet in one.",
             when "memory.type" is "dram" | "hybrid";
+        "memory.frames" frames: Option<u64> = SIZE.within(4096.0, 1073741824.0).or("contiguous"),
+            assumed("contiguous", "memory just after boot; an allocator in use scatters frames of 4 KiB, or huge pages of 2 MiB"),
+            "Bytes that stay together where pages of programs and files lie anywhere in memory, a power of two; contiguous: they \
+             lie one after the other. In hybrid memory at least a page of it, 64 KiB.",
+            when "memory.type" is "dram" | "hybrid";
         "memory.scheduler" scheduler: Scheduler = Kind::words(Scheduler::WORDS),
             assumed("first-ready", "what controllers of DRAM do (Rixner et al., ISCA 2000)"),
             "In which order requests are served: first-ready, open rows before closed ones; in-order, short reads as they \
@@ -290,6 +295,11 @@ pub(super) fn check(s: &super::System) -> Result<(), super::SystemError> {
         ("memory.interleave", memory.interleave),
     ] {
         s.expect(value.is_power_of_two(), &[key], "a power of two")?;
+    }
+    if let Some(frame) = memory.frames {
+        s.expect(frame.is_power_of_two(), &["memory.frames"], "a power of two")?;
+        let whole = memory.kind != MainMemory::Hybrid || frame >= 65536;
+        s.expect(whole, &["memory.frames"], "at least 64KiB, a page of flash as main memory")?;
     }
     if memory.files == Files::Drive {
         super::kernel::check(s)?;

@@ -114,6 +114,9 @@ fn changes(
     if whole.ftl.slc_cache.size > 0 {
         bytes("ftl.slc_cache.size", whole.ftl.slc_cache.size / part);
     }
+    if whole.ftl.slc_cache.dynamic > 0 {
+        bytes("ftl.slc_cache.dynamic", whole.ftl.slc_cache.dynamic / part);
+    }
     if let Some(map) = whole.ftl.map_cache.size {
         bytes("ftl.map_cache.size", size(map, unit));
     }

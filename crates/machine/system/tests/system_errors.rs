@@ -180,6 +180,11 @@ const CASES: &[Case] = &[
         r#"bad.toml:3:1: host.cores: set where link.type is "onenand", expected only where it is "pcie", "sata", "ufs", "ddr" or "shared-buffer""#,
     ),
     (
+        &["[link]", r#"type = "onenand""#],
+        &[],
+        r#"bad.toml:2:1: link.type is "onenand", and by default host.sram.size is "4KiB", expected a multiple of flash.page (16KiB)"#,
+    ),
+    (
         &[r#"extends = "onenand-xip""#, "[host.sram]", r#"size = "1536B""#],
         &[],
         r#"bad.toml:3:1: host.sram.size is "1536B", expected a multiple of flash.page (1KiB)"#,

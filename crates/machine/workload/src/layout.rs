@@ -6,6 +6,7 @@ use media::SECTOR;
 
 use crate::error::{Beyond, Error};
 use crate::fio::ReplayKeys;
+use crate::pauses::Pauses;
 use crate::trace::{Format, Place, Reader, Record, RecordOp};
 
 const ALIGN: u64 = 1 << 20;
@@ -30,6 +31,7 @@ pub(crate) struct Trace {
     /// Its clock counts whole seconds, in which several requests come.
     pub whole_seconds: bool,
     pub devices: Vec<Device>,
+    pub pauses: Pauses,
 }
 
 /// A device of a trace.
@@ -59,6 +61,7 @@ impl Trace {
             empty: 0,
             whole_seconds: false,
             devices: Vec::new(),
+            pauses: Pauses::new(),
         };
         while let Some(record) = reader.next() {
             let record = record?;
@@ -72,6 +75,7 @@ impl Trace {
                 continue;
             };
             trace.requests += 1;
+            trace.pauses.add(record.at, if record.op == RecordOp::Write { bytes } else { 0 });
             trace.unaligned += u64::from((offset, bytes) != (record.offset, record.bytes));
             let device = record.device as usize;
             if device >= trace.devices.len() {

@@ -30,6 +30,7 @@ mod layout;
 pub mod memory;
 mod nearest;
 pub mod pages;
+mod pauses;
 mod player;
 pub mod program;
 pub mod trace;
@@ -37,5 +38,7 @@ mod varint;
 mod workload;
 
 pub use error::{Beyond as BeyondError, Error};
+pub use fio::ContinueOnError;
+pub use pauses::Pauses;
 pub use player::{Beyond, DEPTHS, Ended, Io, Next, Options, Player, Progress, Replay};
 pub use workload::{JobInfo, Workload};

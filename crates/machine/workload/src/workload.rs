@@ -9,6 +9,7 @@ use sim::Time;
 
 use crate::fio::{self, Job, JobFile, JobFileError, ReplayKeys, Setting};
 use crate::layout::Trace;
+use crate::pauses::Pauses;
 use crate::trace::Format;
 
 /// A workload that was read and found valid; what it meets of the drive is checked by the player.
@@ -206,6 +207,14 @@ impl Workload {
     /// True if every job replays a trace: what came before its first request is not for the player to know.
     pub fn is_trace(&self) -> bool {
         self.plans.iter().all(|plan| matches!(plan.what, What::Replay(..)))
+    }
+
+    /// The pauses of the one trace that is replayed, if that is all and it has times of its own.
+    pub fn pauses(&self) -> Option<&Pauses> {
+        match &self.plans[..] {
+            [Plan { what: What::Replay(trace, None), .. }] if trace.timed => Some(&trace.pauses),
+            _ => None,
+        }
     }
 
     /// What the job file's `[global]` sections say: keys and values.

@@ -25,9 +25,10 @@ impl Done {
             return;
         }
         while at > 0 && queue[at - 1].at > completion.at {
-            queue.swap(at - 1, at);
+            queue[at] = queue[at - 1];
             at -= 1;
         }
+        queue[at] = completion;
     }
 
     /// When the first ends; [`Time::MAX`] where there is none.

@@ -38,3 +38,29 @@ pub struct Stats {
     /// Times a request found no room for its tags.
     pub tag_stalls: u64,
 }
+
+impl Stats {
+    /// What was done since an earlier reading.
+    #[must_use]
+    pub fn since(&self, before: &Stats) -> Stats {
+        Stats {
+            fills: self.fills - before.fills,
+            write_backs: self.write_backs - before.write_backs,
+            hits: self.hits - before.hits,
+            merged: self.merged - before.merged,
+            misses: self.misses - before.misses,
+            prefetches: self.prefetches - before.prefetches,
+            prefetches_used: self.prefetches_used - before.prefetches_used,
+            prefetches_unused: self.prefetches_unused - before.prefetches_unused,
+            evictions: self.evictions - before.evictions,
+            dirty_evictions: self.dirty_evictions - before.dirty_evictions,
+            cleaned: self.cleaned - before.cleaned,
+            from_buffers: self.from_buffers - before.from_buffers,
+            tag_hits: self.tag_hits - before.tag_hits,
+            tag_misses: self.tag_misses - before.tag_misses,
+            tag_writes: self.tag_writes - before.tag_writes,
+            stalls: self.stalls - before.stalls,
+            tag_stalls: self.tag_stalls - before.tag_stalls,
+        }
+    }
+}

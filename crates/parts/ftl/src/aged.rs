@@ -23,6 +23,15 @@ pub struct Aged {
     pub approximate: bool,
 }
 
+/// What came before the state that a drive is laid out in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Load {
+    /// Writes without a pause.
+    Busy,
+    /// Writes, and a pause that was long enough: the SLC cache is folded, space is collected ahead.
+    Rested,
+}
+
 /// A drive whose every unit was written once, in order, as a job of sequential writes leaves it: whole programs over the
 /// lanes in turn. None if `usable` leaves out some block: then the stripe has holes, and must be written.
 ///
@@ -41,12 +50,13 @@ pub fn filled(config: &Config, usable: impl Fn(u16, u32, u32) -> bool) -> Result
 ///
 /// Each lane has as many free blocks as collection keeps, write points for the host and for copies somewhere in their
 /// fill, a victim that is partly collected, and, with an SLC cache, as many full blocks of it as a writer in a hurry
-/// leaves. Where each of these is in its fill depends on when one looks: it is drawn.
+/// leaves; after a rest the cache is empty, and more blocks are free. Where each of these is in its fill depends on when one looks: it is drawn.
 ///
 /// # Errors
 /// If the configuration leaves no closed block, or no spare room.
 pub fn steady(
     config: &Config,
+    load: Load,
     streams: &Streams,
     usable: impl Fn(u16, u32, u32) -> bool,
 ) -> Result<(Laid, Aged), ConfigError> {
@@ -65,25 +75,29 @@ pub fn steady(
     let mut entries = vec![Entry::default(); layout.all_blocks() as usize];
     let mut writer = Writer { sequence: 1, base: 0, entries: &mut entries };
     // Lanes are alike but for bad blocks and a unit more or less: solved again only where the blocks differ in number.
-    let mut solved: Option<(usize, steady::Steady)> = None;
+    let mut solved: Option<(usize, (u32, steady::Steady))> = None;
     for lane in 0..layout.lanes {
         let mut blocks = good_blocks(config, &layout, lane, &usable);
         let end = live * u64::from(lane + 1) / u64::from(layout.lanes);
-        let cached = slc_blocks(config, &layout, lane, &usable);
-        let slc_units = config.slc.map_or(0, |slc| layout.pages / slc.bits * layout.per_row) * layout.program_units;
+        let cached = if load == Load::Busy { slc_blocks(config, &layout, lane, &usable) } else { Vec::new() };
+        let slc_programs = config.slc.map_or(0, |slc| layout.pages / slc.bits * layout.per_row);
+        let slc_units = layout.data_before(slc_programs) * layout.program_units;
         let in_lane = end - u64::from(writer.base);
         let in_slc = (cached.len() as u64 * u64::from(slc_units)).min(in_lane / 2);
         if solved.as_ref().is_none_or(|(count, _)| *count != blocks.len()) {
-            solved = Some((blocks.len(), shape(config, &layout, policy, &blocks, in_lane - in_slc)?));
+            solved = Some((blocks.len(), shape(config, &layout, policy, load, &blocks, in_lane - in_slc)?));
         }
-        let (_, steady) = solved.as_ref().expect("just solved");
-        aged.write_amplification += steady.write_amplification / f64::from(layout.lanes);
+        let (_, (kept, steady)) = solved.as_ref().expect("just solved");
+        // Programs of data bring along those of their parity.
+        let parity = f64::from(layout.block_units) / f64::from(layout.data_units);
+        aged.write_amplification += parity * steady.write_amplification / f64::from(layout.lanes);
         aged.occupancy += steady.occupancy / f64::from(layout.lanes);
         let open: Vec<u32> =
             (0..open_blocks(config)).map(|_| rng.below(u64::from(layout.block_programs)) as u32).collect();
-        let in_open = u64::from(open.iter().sum::<u32>()) * u64::from(layout.program_units);
-        let victim = Victim::beside(&open, steady, &layout);
-        let closed = closed_blocks(config, &blocks, victim.room_blocks);
+        let in_open = open.iter().map(|programs| u64::from(layout.data_before(*programs))).sum::<u64>();
+        let in_open = in_open * u64::from(layout.program_units);
+        let victim = Victim::beside(&open, steady, load, config, &layout);
+        let closed = closed_blocks(config, &blocks, *kept, victim.room_blocks);
         let in_closed = (in_lane - in_slc).saturating_sub(in_open + u64::from(victim.valid));
         let failed = |e: steady::SteadyError| ConfigError(format!("no steady state: {e}"));
         let laid_out = steady.lay_out(closed, in_closed, &mut rng).map_err(failed)?;
@@ -102,7 +116,7 @@ pub fn steady(
         }
         let mut left = (in_lane - in_slc).saturating_sub(u64::from(victim.valid) + in_closed) as u32;
         for programs in open {
-            let valid = (programs * layout.program_units).min(left);
+            let valid = (layout.data_before(programs) * layout.program_units).min(left);
             left -= valid;
             writer.block(next(), Entry { programs, valid, ..Entry::default() }, &mut rng);
         }
@@ -110,11 +124,7 @@ pub fn steady(
         for block in cached {
             let valid = slc_units.min(left);
             left -= valid;
-            writer.block(
-                block,
-                Entry { programs: slc_units / layout.program_units, valid, ..Entry::default() },
-                &mut rng,
-            );
+            writer.block(block, Entry { programs: slc_programs, valid, ..Entry::default() }, &mut rng);
         }
         assert_eq!(u64::from(writer.base), end, "every live unit of a lane is dealt");
     }
@@ -128,26 +138,34 @@ struct Victim {
     /// Valid units of the others.
     valid: u32,
     /// Blocks' worth of space that it has given back, and that is left in the write points, less half of the slack.
-    room_blocks: u32,
+    room_blocks: i64,
 }
 
 impl Victim {
     /// As far collected as the space in the write points calls for, of which `open` gives the programs: pacing keeps the
     /// sum of free blocks, their rest and what the victim gave back at `start` blocks and one, and up to its slack more.
-    fn beside(open: &[u32], steady: &steady::Steady, layout: &Layout) -> Victim {
+    /// After a rest none is begun, and free blocks make up for it.
+    fn beside(open: &[u32], steady: &steady::Steady, load: Load, config: &Config, layout: &Layout) -> Victim {
         let programs = i64::from(layout.block_programs);
         let rest: i64 = open.iter().map(|written| programs - i64::from(*written)).sum();
-        let rest = rest - slack_programs(layout);
-        let room_blocks = rest.div_euclid(programs) + i64::from(rest.rem_euclid(programs) > 0);
+        let rest = rest - slack_programs(load, config, layout);
+        let whole = rest.div_euclid(programs);
+        if load == Load::Rested {
+            return Victim { collected: 0, valid: steady.victim_valid.round() as u32, room_blocks: whole };
+        }
+        let room_blocks = whole + i64::from(rest.rem_euclid(programs) > 0);
         let collected = (room_blocks * programs - rest) as u32;
         let left = 1.0 - f64::from(collected) / f64::from(layout.block_programs);
-        Victim { collected, valid: (steady.victim_valid * left).round() as u32, room_blocks: room_blocks as u32 }
+        let most = layout.data_units - layout.data_before(collected) * layout.program_units;
+        let valid = ((steady.victim_valid * left).round() as u32).min(most);
+        Victim { collected, valid, room_blocks }
     }
 }
 
-/// Half of the slack that pacing leaves, in programs.
-fn slack_programs(layout: &Layout) -> i64 {
-    crate::pacing::slack(layout) / 2 / i64::from(layout.program_units)
+/// What is left of the slack of pacing, in programs: half of it while the host writes, all of it after a rest.
+fn slack_programs(load: Load, config: &Config, layout: &Layout) -> i64 {
+    let slack = crate::pacing::slack(config, layout) / i64::from(layout.program_units);
+    if load == Load::Busy { slack / 2 } else { slack }
 }
 
 /// Blocks of `lane` without a bad plane, those of the SLC cache left out.
@@ -184,23 +202,49 @@ fn slc_blocks(config: &Config, layout: &Layout, lane: u32, usable: &impl Fn(u16,
 
 /// Closed blocks of a lane of `blocks` that are not being collected, beside write points and a victim that hold so many
 /// blocks' worth of space.
-fn closed_blocks(config: &Config, blocks: &[u32], room_blocks: u32) -> u64 {
-    let free = u64::from((config.collection.start + 1).saturating_sub(room_blocks));
+fn closed_blocks(config: &Config, blocks: &[u32], kept: u32, room_blocks: i64) -> u64 {
+    let free = (i64::from(kept) - room_blocks).max(0) as u64;
     (blocks.len() as u64).saturating_sub(free + open_blocks(config) + 1)
 }
 
-/// The steady state of a lane.
+/// The steady state of a lane, and the free blocks that collection keeps. After a rest it has collected ahead as long as
+/// that paid.
 fn shape(
     config: &Config,
     layout: &Layout,
     policy: steady::Policy,
+    load: Load,
     blocks: &[u32],
     live: u64,
+) -> Result<(u32, steady::Steady), ConfigError> {
+    let mut kept = config.collection.start + 1;
+    let mut steady = shape_with(config, layout, policy, load, blocks, live, kept)?;
+    let ahead = if load == Load::Busy { 0 } else { config.collection.ahead };
+    for _ in 0..ahead {
+        let gain = f64::from(layout.block_units) - steady.victim_valid;
+        if gain * (crate::victim::AHEAD_GAIN as f64) < f64::from(layout.block_units) {
+            break;
+        }
+        let Ok(more) = shape_with(config, layout, policy, load, blocks, live, kept + 1) else { break };
+        (kept, steady) = (kept + 1, more);
+    }
+    Ok((kept, steady))
+}
+
+/// The steady state of a lane whose collection keeps so many blocks free.
+fn shape_with(
+    config: &Config,
+    layout: &Layout,
+    policy: steady::Policy,
+    load: Load,
+    blocks: &[u32],
+    live: u64,
+    kept: u32,
 ) -> Result<steady::Steady, ConfigError> {
     let open = open_blocks(config) as f64;
     // Half of each write point and half of the victim are space: what pacing keeps beyond them is in free blocks.
-    let slack = slack_programs(layout) as f64 / f64::from(layout.block_programs);
-    let free = f64::from(config.collection.start) + 1.0 + slack - 0.5 * (open + 1.0);
+    let slack = slack_programs(load, config, layout) as f64 / f64::from(layout.block_programs);
+    let free = f64::from(kept) + slack - 0.5 * (open + 1.0);
     let failed = |e: steady::SteadyError| ConfigError(format!("no steady state: {e}"));
     // The victim counts as open, and is half collected on average. How much it held follows from the solution, which
     // hardly depends on it: once more is enough.
@@ -211,11 +255,11 @@ fn shape(
             open_blocks: open + 1.0,
             open_fill: 0.5 * (open + victim) / (open + 1.0),
             live_units: live as f64,
-            units_per_block: layout.block_units,
+            units_per_block: layout.data_units,
         };
-        steady::solve(policy, pool.occupancy()?, layout.block_units)
+        steady::solve(policy, pool.occupancy()?, layout.data_units)
     };
-    let victim_of = |steady: &steady::Steady| steady.victim_valid / f64::from(layout.block_units);
+    let victim_of = |steady: &steady::Steady| steady.victim_valid / f64::from(layout.data_units);
     solve(0.5).and_then(|first| solve(victim_of(&first))).map_err(failed)
 }
 

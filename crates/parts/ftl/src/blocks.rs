@@ -125,24 +125,16 @@ impl Blocks {
     /// Has the bits of `block` say themselves what is valid.
     fn settle(&mut self, block: u32) {
         if self.follows_rule(block) {
-            self.settle_with(block, |_, _| {});
+            self.settle_by_rule(block);
         }
     }
 
-    /// As [`settle`](Self::settle), of a block that follows the rule; `each` is called with the flash unit and the
-    /// logical unit of all that is valid.
     #[cold]
-    pub(crate) fn settle_with(&mut self, block: u32, mut each: impl FnMut(u32, u32)) {
+    fn settle_by_rule(&mut self, block: u32) {
         let Some((rule, follows)) = &mut self.laid else { unreachable!("no rule to follow") };
         follows[block as usize] = false;
         let valid = &mut self.valid;
-        rule.each_valid(block, |physical, unit| {
-            let (word, bit) = (&mut valid[physical as usize / 64], 1 << (physical % 64));
-            *word ^= bit;
-            if *word & bit != 0 {
-                each(physical, unit);
-            }
-        });
+        rule.each_valid(block, |physical| valid[physical as usize / 64] ^= 1 << (physical % 64));
     }
 
     /// As [`clear_valid`](Self::clear_valid), of a unit whose bit is not set.
@@ -221,6 +213,12 @@ impl Blocks {
     #[inline]
     pub fn collectable(rank: u32) -> bool {
         rank & NOT_COLLECTABLE == 0
+    }
+
+    /// True if `block` may be collected.
+    #[inline]
+    pub fn is_collectable(&self, block: u32) -> bool {
+        Blocks::collectable(self.rank[block as usize])
     }
 
     /// Marks `unit` of `block` valid.

@@ -21,9 +21,23 @@ impl Ftl {
         true
     }
 
+    /// A unit of `block` is superseded: if that is a victim, a copy of it may be pending, and what is not copied makes room.
+    #[inline]
+    pub(crate) fn superseded_in(&mut self, block: u32) {
+        if self.blocks.is_collectable(block) {
+            return;
+        }
+        let lane = self.layout.lane_of(block);
+        self.turns.rejoin(lane);
+        if self.blocks.pins(block) > 0 {
+            self.lanes[lane as usize].superseded = true;
+        }
+    }
+
     /// Nothing else can go on in `lane`: copies that have no room are dropped, their sources are still there, and the
     /// blocks they came from may be chosen again.
     pub(crate) fn back_out(&mut self, lane: u32, out: &mut Actions) {
+        self.turns.rejoin(lane);
         while let Some(slot) = self.lanes[lane as usize].pending.pop_front() {
             let home = self.slots[slot].home;
             self.lanes[lane as usize].in_flight -= 1;
@@ -65,12 +79,11 @@ impl Ftl {
             // A failed program holds up erases: it goes first.
             self.retry(lane, out);
         }
+        let before = self.progress();
         let shortage = self.shortage(lane);
         self.read_victims(lane, shortage, out);
         self.program_pending(lane, out);
-        if self.host_paced {
-            self.release_host(lane);
-        }
+        self.release_host(lane, before);
     }
 
     #[inline(always)]
@@ -109,6 +122,9 @@ impl Ftl {
     /// Reads on in the victim `job` of `lane`, with at most `copies` units in flight; true at its end.
     #[inline(always)]
     pub(crate) fn read_victim(&mut self, lane: u32, job: Job, copies: u32, out: &mut Actions) -> bool {
+        if !self.takes_batch(lane, copies) {
+            return false;
+        }
         let whole = self.layout.program_units;
         let mut unit = self.layout.unit_of(job.block, job.cursor);
         let l = &mut self.lanes[lane as usize];
@@ -130,6 +146,7 @@ impl Ftl {
                 let id = self.operations.start_bare(Kind::CollectRead, lane);
                 let operation = &mut self.operations[id];
                 (operation.unit, operation.logical, operation.mask) = (unit, cursor, bits);
+                self.refresh.read(job.block, page);
                 let bytes = count << self.unit_shift;
                 out.actions.push(Action::Read(ReadOp { id, page, bytes, class: Class::Collection }));
             }
@@ -221,7 +238,7 @@ impl Ftl {
             let (unit, home) = (units[within as usize], Location::flash(first + within));
             debug_assert_ne!(unit, NOBODY);
             let slot = self.slots.take(unit, home, Holds::Moving, Owner::Copy, self.all_sectors);
-            if self.table.get(unit) != home || !plain {
+            if !plain || !self.table.is_at(unit, home) {
                 self.copy_content(slot, status, out);
             }
             self.lanes[lane as usize].pending.push_back(slot);
@@ -270,14 +287,14 @@ impl Ftl {
         loop {
             let l = &self.lanes[lane as usize];
             let pending = l.pending.len() as u32;
-            if pending < whole && (pending == 0 || l.job.is_some() || l.fold.is_some() || l.reading > 0) {
+            if pending < whole && (pending == 0 || l.job.is_some() || l.is_folding() || l.reading > 0) {
                 return;
             }
             if l.superseded && self.drop_superseded(lane, out) {
                 continue;
             }
-            let Some(room) = self.copy_room(lane) else { return };
-            let id = self.operations.start_bare(Kind::Program, lane);
+            let Some(room) = self.copy_room(lane).or_else(|| self.copy_room_elsewhere(lane)) else { return };
+            let id = self.operations.start_bare(Kind::Program, room.lane);
             let sequence = self.begin_program(id, room, Class::Collection);
             let (taken, mut plain) = (room.units.min(pending), true);
             for i in 0..taken {
@@ -292,6 +309,10 @@ impl Ftl {
                 );
                 plain &= self.settle_copy(slot, self.physical(room, i), out);
             }
+            if room.lane != lane {
+                self.lanes[lane as usize].in_flight -= taken;
+                self.lanes[room.lane as usize].in_flight += taken;
+            }
             self.stats.programmed_copy += u64::from(taken);
             self.operations.pad(id, taken);
             self.operations[id].plain = plain;
@@ -303,19 +324,23 @@ impl Ftl {
     #[inline(never)]
     fn drop_superseded(&mut self, lane: u32, out: &mut Actions) -> bool {
         self.lanes[lane as usize].superseded = false;
-        let before = self.lanes[lane as usize].pending.len();
-        for _ in 0..before {
-            let Some(slot) = self.lanes[lane as usize].pending.pop_front() else { unreachable!("of {before} pending") };
-            let Slot { unit, home, .. } = self.slots[slot];
-            if self.home(unit) == home {
-                self.lanes[lane as usize].pending.push_back(slot);
-            } else {
-                self.lanes[lane as usize].in_flight -= 1;
-                self.slots.give(slot);
-                self.unpin_home(home, out);
-            }
+        let mut dropped = false;
+        // What is unpinned may be erased, and the room that makes taken: the list may be another afterwards.
+        while let Some(at) = self.first_superseded(lane) {
+            let slot = self.lanes[lane as usize].pending.remove(at).expect("just found");
+            let home = self.slots[slot].home;
+            self.lanes[lane as usize].in_flight -= 1;
+            self.slots.give(slot);
+            self.unpin_home(home, out);
+            dropped = true;
         }
-        self.lanes[lane as usize].pending.len() != before
+        dropped
+    }
+
+    /// Where the first pending slot of `lane` is whose unit was written elsewhere since it was read.
+    fn first_superseded(&self, lane: u32) -> Option<usize> {
+        let mut pending = self.lanes[lane as usize].pending.iter();
+        pending.position(|slot| self.home(self.slots[*slot].unit) != self.slots[*slot].home)
     }
 }
 

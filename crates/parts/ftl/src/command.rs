@@ -127,6 +127,10 @@ pub enum Kind {
     Orphan,
     /// A program; `subject` is the lane, its slots are in the slot table.
     Program,
+    /// A program of parity; `subject` is the block, `logical` its buffer.
+    Parity,
+    /// A read of another page of its stripe for the read `subject`, or of the same page once more.
+    Rebuild,
     /// Erase of position `logical` of block `subject`.
     Erase,
     /// A program of copies of what was read, to block `subject`.

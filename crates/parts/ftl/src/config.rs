@@ -43,8 +43,13 @@ pub struct Collection {
     pub idle: Time,
     /// Host writes and copies go to blocks of their own.
     pub separate: bool,
+    /// Pages of each die that are read in a row before what they held is programmed; at least 1.
+    pub batch: u32,
     /// Units in flight in a lane, raised to two programs' worth; `None`: what keeps its dies busy.
     pub copies: Option<u32>,
+    /// Units by which the host may take a lane below its target before it waits for copies, raised to two programs' worth;
+    /// `None`: an eighth of a block.
+    pub slack: Option<u32>,
 }
 
 /// Wear levelling.
@@ -128,6 +133,10 @@ pub struct Buffers {
     pub high: u32,
     /// Dirty units at which writing stops.
     pub low: u32,
+    /// Units that must be free before writes that found the RAM full are admitted; at most `write`.
+    pub resume: u32,
+    /// Reads wait behind writes that wait for room.
+    pub holds_reads: bool,
     /// Dirty data is written out, short programs padded, after this long without a write.
     pub idle: Time,
 }
@@ -139,8 +148,23 @@ pub struct SlcCache {
     pub blocks: u32,
     /// Bits a cell of the other blocks: an SLC block has this fraction of their pages.
     pub bits: u32,
-    /// Folding into the other blocks starts when a lane has at most this many free SLC blocks.
+    /// Folding into the other blocks starts when a lane has less free SLC space than this many blocks.
     pub fold: u32,
+    /// Full SLC blocks of a lane that idle time leaves as they are.
+    pub keep: u32,
+    /// Other blocks that a lane may use as SLC blocks while the drive is not full.
+    pub dynamic: u32,
+}
+
+/// When data is rewritten in the background because it is old, or its block was read often.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Refresh {
+    /// Reads of a physical block since its erase.
+    pub reads: Option<u32>,
+    /// Seconds since the first program of a block.
+    pub age_s: Option<u32>,
+    /// The drive's age in seconds at the start.
+    pub drive_age_s: u32,
 }
 
 /// Copies of what was read, in blocks that hold one bit a cell.
@@ -177,8 +201,12 @@ pub struct Config {
     pub buffers: Buffers,
     /// SLC cache.
     pub slc: Option<SlcCache>,
+    /// Background refresh.
+    pub refresh: Refresh,
     /// A read cache in flash.
     pub read_copies: Option<ReadCopies>,
+    /// Programs over dies that share one program of parity, if there is any.
+    pub parity: Option<u32>,
     /// Host commands that may be outstanding: tags are below this.
     pub tags: u32,
     /// Payload is kept: say which data moves where.
@@ -206,6 +234,7 @@ impl Config {
         if self.user_units == 0 {
             return fail("the host sees no unit at all".to_owned());
         }
+        self.check_parity(&layout)?;
         let slots = crate::slots(self, &layout);
         let all = crate::all_units(self);
         let physical = u64::from(layout.all_blocks()) * u64::from(layout.block_units);
@@ -250,11 +279,14 @@ impl Config {
             let start = self.collection.start;
             return fail(format!("collection starts at {start} free blocks, expected at least {START_MIN}"));
         }
+        if self.collection.batch == 0 {
+            return fail("collection reads batches of no page, expected at least 1".to_owned());
+        }
         let slc_blocks = self.slc.map_or(0, |s| s.blocks);
         let main_blocks = self.geometry.blocks.saturating_sub(slc_blocks);
         let spare = u64::from(self.collection.start + crate::lane::fronts(self));
         // Then some block always has a program's worth to gain, however what is superseded spreads over them.
-        let filled = layout.block_units - layout.program_units;
+        let filled = layout.data_units - layout.program_units;
         let room = u64::from(main_blocks).saturating_sub(spare) * u64::from(filled) * u64::from(layout.lanes);
         if all > room {
             return fail(format!(
@@ -262,6 +294,26 @@ impl Config {
                  blocks a plane, and a program of each block for collection to gain: less capacity or more flash is \
                  needed"
             ));
+        }
+        Ok(())
+    }
+
+    /// A stripe must lie on as many dies as it has programs, and fill a block evenly.
+    fn check_parity(&self, layout: &Layout) -> Result<(), ConfigError> {
+        let Some(data) = self.parity else { return Ok(()) };
+        let fail = |text: String| Err(ConfigError(text));
+        let dies = self.geometry.all_dies();
+        if self.group != Group::Drive || layout.per_row != dies {
+            return fail("parity needs blocks over all dies, and programs over all planes of a die".to_owned());
+        }
+        if data == 0 || data >= dies {
+            return fail(format!("{data} programs share a parity, expected from 1 to one less than the {dies} dies"));
+        }
+        let slc = self.slc.map_or(layout.block_programs, |slc| layout.pages / slc.bits * layout.per_row);
+        for programs in [layout.block_programs, slc] {
+            if !programs.is_multiple_of(data + 1) {
+                return fail(format!("stripes of {} programs do not divide the {programs} of a block", data + 1));
+            }
         }
         Ok(())
     }

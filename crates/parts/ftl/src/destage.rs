@@ -32,7 +32,7 @@ impl Ftl {
 
     /// True if a program is to be filled from the head of the dirty list.
     #[inline]
-    fn destages(&self) -> bool {
+    pub(crate) fn destages(&self) -> bool {
         let head = self.dirty.head;
         if self.host_stalled || head == NIL {
             return false;
@@ -45,7 +45,7 @@ impl Ftl {
     /// must go, however little it is.
     #[inline]
     pub(crate) fn is_starved(&self) -> bool {
-        self.moving | self.reserved == 0 && self.space_queue.0 != NIL
+        self.moving | self.reserved == 0 && !self.space_queue.is_empty()
     }
 
     #[inline(never)]
@@ -70,7 +70,7 @@ impl Ftl {
 
     /// Fills one program from the head of the dirty list.
     #[inline(always)]
-    fn program_dirty(&mut self, room: Room, out: &mut Actions) {
+    pub(crate) fn program_dirty(&mut self, room: Room, out: &mut Actions) {
         let id = self.operations.start_bare(Kind::Program, room.lane);
         let sequence = self.begin_program(id, room, Class::Host);
         let (mut taken, mut plain) = (0, true);
@@ -137,6 +137,9 @@ impl Ftl {
         self.blocks.writing(room.block);
         let slc = self.is_slc(room.block);
         out.actions.push(Action::Program(ProgramOp { id, page: room.page, sequence, class, slc }));
+        if self.parity.is_some() {
+            self.join_stripe(id, room, class, out);
+        }
     }
 
     /// Flash unit that the `i`th unit of a program goes to: planes that cannot be used are left out.
@@ -208,7 +211,7 @@ impl Ftl {
     /// The copy of `unit` in `slot`, read from `old`, is on its way to `physical`.
     #[inline(always)]
     fn repoint(&mut self, unit: u32, slot: u32, old: Location, physical: u32) {
-        match self.table.entry(unit) {
+        match self.table.entry_at(unit, old) {
             Some(entry) if *entry == old && self.plant == crate::Plant::Nothing => *entry = Location::buffer(slot),
             _ => self.repoint_slowly(unit, slot, physical),
         }

@@ -14,7 +14,7 @@ pub(crate) struct Durable {
     /// Slots dirtied up to here.
     epoch: u64,
     /// Programs below this; set once those slots are all in programs.
-    seal: Option<u64>,
+    pub(crate) seal: Option<u64>,
     /// Generation of the journal of trims.
     pub(crate) trims: u32,
 }
@@ -26,8 +26,7 @@ impl Ftl {
             return;
         }
         if self.read_only {
-            let clean = self.dirty.head == NIL && self.retries == 0 && self.journal.all_durable();
-            let status = if clean { Status::Ok } else { Status::NoSpace };
+            let status = if self.is_written_out() { Status::Ok } else { Status::NoSpace };
             self.complete(tag, status, out);
             return;
         }
@@ -78,6 +77,10 @@ impl Ftl {
         if self.is_releasing() {
             self.go_on_releasing(out);
         }
+        if self.dirty.head != NIL && self.operations.active() <= self.retries {
+            // A parallel unit that lets the host go on may have no room for it.
+            self.destage(out);
+        }
         if self.host_stalled || self.retries > 0 {
             self.collect_short(out);
             if self.operations.active() <= self.retries {
@@ -106,7 +109,8 @@ impl Ftl {
     fn last_resort(&mut self, out: &mut Actions) {
         if self.host_paced {
             // Copies that the host waits for cannot go on by themselves: it need not wait.
-            (self.unpaced, self.host_paced, self.host_stalled, self.stirred) = (true, false, false, true);
+            self.release_all();
+            (self.unpaced, self.stirred) = (true, true);
             return self.destage(out);
         }
         if self.retries > 0 {
@@ -125,10 +129,16 @@ impl Ftl {
                 self.write_trims(out);
             }
         }
+        if self.operations.active() == 0 && !self.read_only && self.host_stalled {
+            self.squeeze(out);
+        }
+        if self.operations.active() <= self.retries && !self.read_only {
+            self.risk_failure(out);
+        }
         self.check_dead_end(out);
     }
 
-    fn collect_short(&mut self, out: &mut Actions) {
+    pub(crate) fn collect_short(&mut self, out: &mut Actions) {
         while let Some(lane) = self.short_lanes.pop() {
             self.collect(lane, out);
         }
@@ -169,13 +179,10 @@ impl Ftl {
         if self.operations.active() > self.retries {
             return;
         }
-        self.read_only = true;
-        while self.space_queue.0 != NIL {
-            let tag = Tag(self.space_queue.0);
-            self.space_queue.0 = self.commands[tag].next;
-            self.complete(tag, Status::NoSpace, out);
+        if !std::mem::replace(&mut self.read_only, true) {
+            self.write_last(out);
         }
-        self.space_queue.1 = NIL;
+        self.refuse_waiting(out);
         self.sealed = 0;
         while let Some(durable) = self.durable.pop_front() {
             self.complete(durable.tag, Status::NoSpace, out);

@@ -71,6 +71,7 @@ impl Ftl {
     pub(crate) fn erase(&mut self, block: u32, out: &mut Actions) {
         assert_eq!(self.blocks.valid(block), 0, "block {block} is erased with valid units in it");
         self.blocks.set_usage(block, Use::Erasing);
+        self.forget_stripes(block);
         for (position, mask) in self.blocks.take_failing(block) {
             self.retire(block, position, mask, out);
         }
@@ -94,6 +95,7 @@ impl Ftl {
 
     pub(crate) fn retire(&mut self, block: u32, position: u32, mask: u16, out: &mut Actions) {
         self.blocks.add_hole(block, position, mask);
+        self.measure(self.layout.lane_of(block));
         let at = self.layout.block_at(block, position);
         out.actions.push(Action::Retire(BlockAddr { planes: PlaneMask(mask), ..at }));
     }
@@ -118,10 +120,12 @@ impl Ftl {
         let lane = self.layout.lane_of(block);
         self.blocks.set_erases(block, self.blocks.erases(block) + 1);
         self.blocks.set_trimmed(block, 0);
+        self.refresh_erased(block);
+        self.give_back(block);
         let slc = self.is_slc(block);
         let l = &mut self.lanes[lane as usize];
         l.victims.retain(|victim| victim.block != block);
-        l.desperate = false;
+        (l.desperate, l.reckless) = (false, false);
         self.unpaced = false;
         if self.blocks.usable_planes(&self.layout, block) == 0 {
             self.blocks.set_usage(block, Use::Bad);
@@ -130,7 +134,7 @@ impl Ftl {
             l.add_free(block, slc);
         }
         self.stirred |= self.host_stalled;
-        (self.host_stalled, self.host_paced) = (false, false);
+        self.release_all();
         self.level_wear(lane);
         self.collect(lane, out);
     }

@@ -15,12 +15,13 @@ impl Ftl {
     pub(crate) fn program_failed(&mut self, id: OpId, out: &mut Actions) {
         let was = self.operations[id];
         self.stats.failures += 1;
+        self.turns.rejoin_all();
         let block = self.layout.block_of(was.unit);
         let room = self.room_of(id);
-        self.blocks.add_failing(block, room.program % self.layout.per_row, was.mask as u16);
-        if self.blocks.usable_planes(&self.layout, block) == 0 || self.blocks.usage(block) == Use::Closed {
-            self.abandon(block);
+        if self.parity.is_some() {
+            self.leave_stripe(id, room, out);
         }
+        self.close_failed(block, room.program, was.mask as u16);
         for i in 0..was.count {
             let slot = self.operations.slots(id)[i as usize];
             if slot == NIL {
@@ -54,12 +55,23 @@ impl Ftl {
         self.pump(out);
     }
 
-    /// Blocks that wait for an erase may rely on the number of an attempt that failed: they wait for all programs
-    /// issued so far, the newer copies among them.
+    /// The planes `mask` of `block` that program number `program` failed on take no further one.
+    pub(crate) fn close_failed(&mut self, block: u32, program: u32, mask: u16) {
+        self.blocks.add_failing(block, program % self.layout.per_row, mask);
+        if self.blocks.usable_planes(&self.layout, block) == 0 || self.blocks.usage(block) == Use::Closed {
+            self.abandon(block);
+        }
+    }
+
+    /// Blocks that wait for an erase, and commands that wait for durable data, may rely on the number of an attempt that
+    /// failed: they wait for all programs issued so far, the newer copies among them.
     fn hold_erases(&mut self) {
         let all = self.sequence.next() - 1;
         for (_, waits) in &mut self.empty {
             *waits = (*waits).max(all);
+        }
+        for seal in self.durable.iter_mut().filter_map(|waiting| waiting.seal.as_mut()) {
+            *seal = (*seal).max(all + 1);
         }
     }
 
@@ -76,6 +88,7 @@ impl Ftl {
     /// Tries again what failed in `lane`, as far as there is room.
     pub(crate) fn retry(&mut self, lane: u32, out: &mut Actions) {
         self.retry_in(lane, lane, out);
+        self.retry_in_pool(lane, out);
     }
 
     /// Nothing is under way: what failed in a lane that has no room left is tried again in another. It holds up every
@@ -92,7 +105,7 @@ impl Ftl {
     }
 
     /// Tries again in `other` what failed in `lane`, as far as there is room.
-    fn retry_in(&mut self, lane: u32, other: u32, out: &mut Actions) {
+    pub(crate) fn retry_in(&mut self, lane: u32, other: u32, out: &mut Actions) {
         while let Some(id) = self.lanes[lane as usize].retry.last().copied() {
             let Some(room) = self.room(other, Stream::Copy) else { return };
             let kept = self.still_wanted(id, lane);
@@ -118,7 +131,10 @@ impl Ftl {
         let mut kept = Vec::with_capacity(slots.len());
         for slot in slots {
             let wanted = match self.place(self.slots[slot].unit) {
-                Place::Buffer(newest) => newest == slot || self.slots[newest].home == Location::NOWHERE,
+                Place::Buffer(newest) if newest == slot => true,
+                Place::Buffer(newest) => {
+                    self.slots[newest].home == Location::NOWHERE && !self.failed_later(id, self.slots[slot].unit)
+                }
                 _ => false,
             };
             if wanted {
@@ -131,6 +147,15 @@ impl Ftl {
         set.fill(NIL);
         set[..kept.len()].copy_from_slice(&kept);
         kept
+    }
+
+    /// True if a program that was first issued after `id`, and failed too, holds newer data of `unit`: whichever parallel
+    /// unit comes first, only the newest is tried again.
+    fn failed_later(&self, id: OpId, unit: u32) -> bool {
+        let first = self.operations[id].first_sequence;
+        let mut later =
+            self.lanes.iter().flat_map(|l| &l.retry).filter(|o| self.operations[**o].first_sequence > first);
+        later.any(|other| self.operations.slots(*other).iter().any(|s| *s != NIL && self.slots[*s].unit == unit))
     }
 
     /// Issues a program of nothing.
@@ -163,6 +188,9 @@ impl Ftl {
         self.blocks.writing(room.block);
         let slc = self.is_slc(room.block);
         out.actions.push(Action::Program(ProgramOp { id, page: room.page, sequence, class, slc }));
+        if self.parity.is_some() {
+            self.join_stripe(id, room, class, out);
+        }
     }
 
     /// `unit` is trimmed: if its data waits in a failed program, it must not come back with a newer number.

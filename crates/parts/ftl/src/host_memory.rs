@@ -10,9 +10,10 @@
 
 use std::ops::Range;
 
-use media::{Action, Flash, NOBODY, OpId, PageAddr, SECTOR, Tag};
+use media::{Action, Flash, OpId, PARITY, PageAddr, SECTOR, Tag};
 use sim::Time;
 
+use crate::admission::Queue;
 use crate::buffer::{Holds, NIL};
 use crate::command::Kind;
 use crate::location::{Location, Place};
@@ -359,6 +360,7 @@ impl Ftl {
                 Kind::HostCopy if self.operations[id].mask != 0 => coming.push(self.operations.end(id).subject),
                 Kind::MapLookup | Kind::HostCopy | Kind::HostLoad | Kind::Barrier => self.operations.free(id),
                 Kind::Program | Kind::CollectRead | Kind::Erase | Kind::Orphan | Kind::Free => {}
+                Kind::Parity | Kind::Rebuild => {}
                 Kind::CopiesProgram | Kind::CopiesErase => {}
             }
         }
@@ -369,7 +371,7 @@ impl Ftl {
         self.write_used -= self.reserved;
         self.reserved = 0;
         self.end_combining();
-        self.space_queue = (NIL, NIL);
+        self.space_queue = Queue::EMPTY;
         self.durable.clear();
         self.sealed = 0;
         coming
@@ -486,7 +488,7 @@ impl Ftl {
                         }
                         let first = at.planes.0.trailing_zeros();
                         let base = self.layout.unit_of(block, program) + (plane - first) * self.layout.page_units;
-                        for (i, unit) in (0u32..).zip(spare).filter(|(_, unit)| **unit != NOBODY) {
+                        for (i, unit) in (0u32..).zip(spare).filter(|(_, unit)| **unit < PARITY) {
                             let Ok(entry) = forgotten.binary_search_by_key(unit, |(unit, _)| *unit) else { continue };
                             if sequence > newest[entry] {
                                 newest[entry] = sequence;

@@ -7,12 +7,17 @@
 use std::any::Any;
 use std::sync::Arc;
 
-use media::{LaidBlock, LaidOut, NOBODY, PageAddr};
+use media::{LaidBlock, LaidOut, NOBODY, PARITY, PageAddr};
 use sim::Permutation;
 
 use crate::config::Config;
 use crate::layout::{Divisor, Layout};
 use crate::{journal, map_frames};
+
+mod stream;
+mod striped;
+
+use striped::Striped;
 
 /// One block of a rule.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -31,17 +36,6 @@ pub(crate) struct Entry {
     pub(crate) key: u64,
 }
 
-/// Units in the order in which the stripe is written.
-struct Striped {
-    /// The block of each lane that is written first, then those that are written next, and so on.
-    order: Vec<u32>,
-    /// Of each block, which of its lane's it is; none where it is not written.
-    turns: Vec<Option<u32>>,
-    lanes: Divisor,
-    block_programs: Divisor,
-    lane_blocks: Divisor,
-}
-
 /// Units in random order, in blocks of so many valid ones.
 struct Dealt {
     entries: Vec<Entry>,
@@ -52,7 +46,7 @@ struct Dealt {
     permutation: Permutation,
 }
 
-/// A block of dealt units: where its valid units are.
+/// A block of dealt units: where its valid units are, counted without parity.
 struct DealtBlock {
     first: u32,
     base: u32,
@@ -64,8 +58,8 @@ impl Dealt {
     #[inline(always)]
     fn block(&self, block: u32, layout: &Layout) -> DealtBlock {
         let entry = &self.entries[block as usize];
-        let first = entry.skipped * layout.program_units;
-        let len = entry.programs * layout.program_units - first;
+        let first = layout.data_before(entry.skipped) * layout.program_units;
+        let len = layout.data_before(entry.programs) * layout.program_units - first;
         DealtBlock { first, base: entry.base, valid: entry.valid, shuffle: Shuffle::new(len, entry.key) }
     }
 }
@@ -132,30 +126,12 @@ impl Laid {
         }
     }
 
-    /// Every unit written once in order, whole programs over the lanes in turn, to the blocks of each lane in ascending
-    /// order; the map's units behind the user's. The SLC cache is empty.
+    /// Every unit written once by a job of sequential writes.
     pub(crate) fn striped(config: &Config) -> Laid {
         let layout = Layout::new(config);
-        let first = config.slc.map_or(0, |slc| slc.blocks);
-        let programs = live_units(config).div_ceil(layout.program_units);
-        let per_turn = layout.lanes * layout.block_programs;
-        let turns = programs.div_ceil(per_turn);
-        let order: Vec<u32> = (0..turns)
-            .flat_map(|turn| (0..layout.lanes).map(move |lane| (turn, lane)))
-            .map(|(turn, lane)| lane * layout.blocks + first + turn)
-            .collect();
-        let mut of_blocks = vec![None; layout.all_blocks() as usize];
-        for (at, block) in order.iter().enumerate() {
-            of_blocks[*block as usize] = Some(at as u32 / layout.lanes);
-        }
-        let striped = Striped {
-            order,
-            turns: of_blocks,
-            lanes: Divisor::new(layout.lanes),
-            block_programs: Divisor::new(layout.block_programs),
-            lane_blocks: Divisor::new(layout.blocks),
-        };
-        Laid::new(config, Order::Striped(striped), u64::from(programs))
+        let striped = Striped::new(config, &layout);
+        let highest = layout.data_program(striped.all()).into();
+        Laid::new(config, Order::Striped(striped), highest)
     }
 
     /// Blocks as in `entries`, whose bases are those of their valid units in some order, and `permutation` of the live
@@ -200,13 +176,7 @@ impl Laid {
     pub(crate) fn programs(&self, block: u32) -> u32 {
         match &self.order {
             Order::Dealt(dealt) => dealt.entries[block as usize].programs,
-            Order::Striped(striped) => {
-                let Some(turn) = striped.turns[block as usize] else { return 0 };
-                let lane = striped.lane_blocks.quotient(block);
-                // Programs of the lane, of all that there are.
-                let of_lane = (self.highest as u32 + self.layout.lanes - 1 - lane) / self.layout.lanes;
-                of_lane.saturating_sub(turn * self.layout.block_programs).min(self.layout.block_programs)
-            }
+            Order::Striped(striped) => self.layout.data_program(striped.programs(block)),
         }
     }
 
@@ -214,14 +184,9 @@ impl Laid {
     pub(crate) fn valid(&self, block: u32) -> u32 {
         match &self.order {
             Order::Dealt(dealt) => dealt.entries[block as usize].valid,
-            Order::Striped(_) => {
-                let programs = self.programs(block);
-                let first = self.layout.unit_of(block, 0);
-                let whole = programs * self.layout.program_units;
-                // Only the last program of all is not full.
-                let padding = (0..self.layout.program_units)
-                    .filter(|i| programs > 0 && self.logical(first + whole - 1 - i) == NOBODY);
-                whole - padding.count() as u32
+            Order::Striped(striped) => {
+                let data = self.layout.data_before(self.programs(block));
+                data * self.layout.program_units - striped.padding(block)
             }
         }
     }
@@ -247,10 +212,9 @@ impl Laid {
         let live = self.live_unit(unit)?;
         Some(match &self.order {
             Order::Striped(striped) => {
-                let (program, within) = self.by.1.divide(live);
-                let (of_lane, lane) = striped.lanes.divide(program);
-                let (turn, number) = striped.block_programs.divide(of_lane);
-                let block = striped.order[(turn * self.layout.lanes + lane) as usize];
+                let (program, within) = self.by.1.divide(striped.stream.position(live));
+                let (block, number) = striped.place(program);
+                let number = self.layout.data_program(number);
                 self.layout.unit_of(block, number) + within
             }
             Order::Dealt(dealt) => {
@@ -264,7 +228,8 @@ impl Laid {
                     }
                     from += 1;
                 };
-                block * self.layout.block_units + dealt.block(block, &self.layout).place(at - entry.base)
+                let data = dealt.block(block, &self.layout).place(at - entry.base);
+                block * self.layout.block_units + self.layout.data_unit(data)
             }
         })
     }
@@ -275,39 +240,36 @@ impl Laid {
         let (block, within) = self.by.0.divide(physical);
         match &self.order {
             Order::Striped(striped) => {
-                let Some(turn) = striped.turns[block as usize] else { return NOBODY };
                 let (number, within) = self.by.1.divide(within);
-                let lane = striped.lane_blocks.quotient(block);
-                let program = u64::from(turn * self.layout.block_programs + number) * u64::from(self.layout.lanes);
-                let live = (program + u64::from(lane)) * u64::from(self.layout.program_units) + u64::from(within);
-                if live < u64::from(self.live) { self.logical_of(live as u32) } else { NOBODY }
+                if self.layout.is_parity(number) {
+                    return if number < self.programs(block) { PARITY } else { NOBODY };
+                }
+                let program = striped.program(block, self.layout.data_before(number));
+                let live =
+                    program.and_then(|program| striped.stream.live(program * self.layout.program_units + within));
+                live.map_or(NOBODY, |live| self.logical_of(live))
             }
             Order::Dealt(dealt) => {
-                let index = dealt.block(block, &self.layout).dealt(within);
+                let Some(data) = self.layout.data_number(within) else { return PARITY };
+                let index = dealt.block(block, &self.layout).dealt(data);
                 index.map_or(NOBODY, |index| self.logical_of(dealt.permutation.at(u64::from(index)) as u32))
             }
         }
     }
 
-    /// Calls `each` with the flash unit and the logical unit of every valid unit of `block`.
-    pub(crate) fn each_valid(&self, block: u32, mut each: impl FnMut(u32, u32)) {
+    /// Calls `each` with every flash unit of `block` that was laid out valid.
+    pub(crate) fn each_valid(&self, block: u32, each: impl FnMut(u32)) {
         let first = block * self.layout.block_units;
         match &self.order {
             Order::Dealt(dealt) => {
                 let dealt_block = dealt.block(block, &self.layout);
-                for index in 0..dealt_block.valid {
-                    let live = dealt.permutation.at(u64::from(dealt_block.base + index)) as u32;
-                    each(first + dealt_block.place(index), self.logical_of(live));
-                }
+                (0..dealt_block.valid)
+                    .map(|index| first + self.layout.data_unit(dealt_block.place(index)))
+                    .for_each(each);
             }
-            Order::Striped(_) => {
-                for physical in first..first + self.layout.block_units {
-                    let unit = self.logical(physical);
-                    if unit != NOBODY {
-                        each(physical, unit);
-                    }
-                }
-            }
+            Order::Striped(_) => (first..first + self.layout.block_units)
+                .filter(|physical| self.logical(*physical) < PARITY)
+                .for_each(each),
         }
     }
 
@@ -315,10 +277,11 @@ impl Laid {
     #[inline]
     pub(crate) fn is_valid(&self, physical: u32) -> bool {
         match &self.order {
-            Order::Striped(_) => self.logical(physical) != NOBODY,
+            Order::Striped(_) => self.logical(physical) < PARITY,
             Order::Dealt(dealt) => {
                 let (block, within) = self.by.0.divide(physical);
-                dealt.block(block, &self.layout).dealt(within).is_some()
+                let data = self.layout.data_number(within);
+                data.is_some_and(|data| dealt.block(block, &self.layout).dealt(data).is_some())
             }
         }
     }
@@ -358,7 +321,11 @@ impl LaidOut for Laid {
         let dealt_block = dealt.block(block, &self.layout);
         for (from, units) in pages {
             for (at, unit) in (from..).zip(units) {
-                let live = dealt_block.dealt(at).map(|index| dealt.permutation.at(u64::from(index)) as u32);
+                let Some(data) = self.layout.data_number(at) else {
+                    *unit = PARITY;
+                    continue;
+                };
+                let live = dealt_block.dealt(data).map(|index| dealt.permutation.at(u64::from(index)) as u32);
                 *unit = live.map_or(NOBODY, |live| self.logical_of(live));
             }
         }
@@ -370,9 +337,11 @@ impl LaidOut for Laid {
         match &self.order {
             Order::Dealt(dealt) => dealt.entries[block as usize].sequence + u64::from(program),
             Order::Striped(striped) => {
-                let turn = striped.turns[block as usize].expect("a block that was laid out");
-                let of_lane = u64::from(turn * self.layout.block_programs + program);
-                of_lane * u64::from(self.layout.lanes) + u64::from(block / self.layout.blocks) + 1
+                // Parity follows the last program of its stripe.
+                let follows = u32::from(self.layout.is_parity(program));
+                let data = striped.program(block, self.layout.data_before(program) - follows);
+                let data = data.expect("a program that was laid out");
+                u64::from(self.layout.data_program(data) + follows) + 1
             }
         }
     }

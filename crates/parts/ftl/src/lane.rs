@@ -58,8 +58,10 @@ pub(crate) struct Lane {
     pub(crate) slc_closed: VecDeque<u32>,
     pub(crate) fronts: [Option<Front>; 3],
     pub(crate) job: Option<Job>,
-    /// An SLC block being folded; it goes on while the lane is not short.
+    /// A block being emptied in the background: an SLC block, or one whose data is refreshed.
     pub(crate) fold: Option<Job>,
+    /// It waits for a pause, or for collection.
+    pub(crate) fold_waits: bool,
     /// Blocks collected whose erase has not ended, the one of `job` among them.
     pub(crate) victims: Vec<Victim>,
     /// Units by which it was short when its latest victim was chosen.
@@ -83,14 +85,17 @@ pub(crate) struct Lane {
     pub(crate) retry: Vec<OpId>,
     /// It may use what it otherwise sets aside.
     pub(crate) desperate: bool,
+    /// Nor does it keep room for a failure.
+    pub(crate) reckless: bool,
     /// Programs of blocks reopened at the mount that were done before: block and program.
     pub(crate) ahead: Vec<(u32, u32)>,
     /// Blocks chosen since something else than collection took room.
     pub(crate) fruitless: u64,
     /// What had taken room then, as counted.
     pub(crate) taken: u64,
-    /// Units that its largest block held at the mount.
+    /// Units that its largest block holds, and usable planes of all of them.
     pub(crate) largest: i64,
+    pub(crate) planes: u32,
     /// Erases since wear was looked at.
     pub(crate) since_wear: u32,
 }
@@ -104,6 +109,7 @@ impl Lane {
             fronts: [None; 3],
             job: None,
             fold: None,
+            fold_waits: false,
             victims: Vec::new(),
             short_by: 0,
             barren: false,
@@ -116,16 +122,24 @@ impl Lane {
             forced: Vec::new(),
             retry: Vec::new(),
             desperate: false,
+            reckless: false,
             ahead: Vec::new(),
             fruitless: 0,
             taken: 0,
             largest: 0,
+            planes: 0,
             since_wear: 0,
         }
     }
 
     pub(crate) fn add_free(&mut self, block: u32, slc: bool) {
         if slc { self.slc_free.push(block) } else { self.free.push(block) }
+    }
+
+    /// More of the block that is emptied in the background is about to be read.
+    #[inline]
+    pub(crate) fn is_folding(&self) -> bool {
+        self.fold.is_some() && !self.fold_waits
     }
 
     pub(crate) fn add_closed_slc(&mut self, block: u32) {
@@ -151,22 +165,28 @@ impl Lane {
 /// Free blocks that host writes leave to collection.
 pub(crate) const RESERVE: usize = 1;
 
-/// Blocks a lane that are being written.
+/// Blocks a lane that are being written, those of the SLC cache's own left out.
 pub(crate) fn fronts(config: &Config) -> u32 {
-    if config.collection.separate { 2 } else { 1 }
+    let lent = u32::from(config.slc.is_some_and(|slc| slc.dynamic > 0));
+    lent + if config.collection.separate { 2 } else { 1 }
 }
 
 impl Ftl {
     /// True if `block` holds one bit a cell.
     #[inline]
     pub(crate) fn is_slc(&self, block: u32) -> bool {
-        self.config.slc.is_some_and(|slc| block % self.layout.blocks < slc.blocks)
+        self.config.slc.is_some_and(|slc| block % self.layout.blocks < slc.blocks || self.lent.holds(block))
+    }
+
+    /// Programs that a block in SLC mode takes.
+    pub(crate) fn slc_programs(&self) -> u32 {
+        self.layout.pages / self.config.slc.map_or(1, |slc| slc.bits) * self.layout.per_row
     }
 
     /// Programs a block of this kind takes.
     pub(crate) fn programs_of(&self, block: u32) -> u32 {
         match self.config.slc {
-            Some(slc) if self.is_slc(block) => self.layout.pages / slc.bits * self.layout.per_row,
+            Some(_) if self.is_slc(block) => self.slc_programs(),
             _ => self.layout.block_programs,
         }
     }
@@ -174,28 +194,37 @@ impl Ftl {
     /// Room for a program of the host, in the next lane that has some.
     pub(crate) fn host_room(&mut self) -> Option<Room> {
         let stream = if self.config.collection.separate { Stream::Host } else { Stream::Copy };
-        self.host_paced = false;
-        for _ in 0..self.layout.lanes {
-            let lane = self.next_lane;
-            self.next_lane = if lane + 1 == self.layout.lanes { 0 } else { lane + 1 };
-            if self.config.slc.is_some()
-                && (self.lanes[lane as usize].fronts[Stream::Slc as usize].is_some() || self.takes_more(lane))
-                && let Some(room) = self.room(lane, Stream::Slc)
-            {
-                self.host_paced = false;
-                return Some(room);
-            }
-            if self.host_waits(lane) {
-                self.host_paced = true;
-                continue;
-            }
-            if self.is_open_to_host(lane, stream)
-                && let Some(room) = self.room(lane, stream)
-            {
-                self.host_paced = false;
-                return Some(room);
+        debug_assert!((0..self.layout.lanes).all(|lane| !self.turns.waits(lane) || self.host_waits(lane)));
+        let mut paced = false;
+        for (mut from, end) in self.turns.search() {
+            while let Some(lane) = self.turns.first(from, end) {
+                from = lane + 1;
+                if self.config.slc.is_some()
+                    && (self.lanes[lane as usize].fronts[Stream::Slc as usize].is_some() || self.takes_more(lane))
+                    && let Some(room) = self.room(lane, Stream::Slc)
+                {
+                    self.turns.took(lane);
+                    return Some(room);
+                }
+                if self.host_waits(lane) {
+                    paced = true;
+                    self.leave_turns(lane);
+                    continue;
+                }
+                if self.waits_for_parity() {
+                    paced = true;
+                    continue;
+                }
+                if self.is_open_to_host(lane, stream)
+                    && let Some(room) = self.room(lane, stream)
+                {
+                    self.turns.took(lane);
+                    return Some(room);
+                }
+                paced |= self.waits_for_parity();
             }
         }
+        self.host_paced = paced || self.turns.any_waits();
         None
     }
 
@@ -205,7 +234,13 @@ impl Ftl {
         let l = &self.lanes[lane as usize];
         // A block shared with copies, opened for them as the last free one, is theirs.
         let open = l.fronts[stream as usize].is_some() && (stream == Stream::Host || self.is_reserved(lane, 0));
-        open || (self.is_reserved(lane, 1) && self.takes_more(lane))
+        open || (self.is_open_reserved(lane) && self.takes_more(lane))
+    }
+
+    /// True if `lane` may open a block for the host, and collection still has what it needs.
+    #[inline(always)]
+    fn is_open_reserved(&self, lane: u32) -> bool {
+        if self.blocks.is_whole() { self.is_reserved(lane, 1) } else { self.is_reserved_in_pool(lane, 1) }
     }
 
     /// True if the free blocks of `lane`, without `taken` of them, hold what collection needs to go on.
@@ -250,8 +285,7 @@ impl Ftl {
         }
         // The host may leave no more than the reserve free; and what is opened now will be full of valid units.
         let held_back = i64::from(fronts(&self.config) + RESERVE as u32 + 1) * i64::from(self.layout.block_units);
-        let share = crate::all_units(&self.config).div_ceil(u64::from(self.layout.lanes));
-        valid <= (room - held_back).max(share as i64)
+        valid <= (room - held_back).max(self.share_of(lane))
     }
 
     /// Room for copies in `lane`: the last programs of the last block are left to the journal of trims, for which an
@@ -260,7 +294,8 @@ impl Ftl {
     pub(crate) fn copy_room(&mut self, lane: u32) -> Option<Room> {
         let l = &self.lanes[lane as usize];
         if l.free.is_empty() {
-            let left = l.fronts[Stream::Copy as usize].map_or(0, |front| front.end - front.next);
+            let open = l.fronts[Stream::Copy as usize];
+            let left = open.map_or(0, |front| self.layout.data_after(front.end - front.next));
             if left <= self.journal_programs() && left > 0 && !(l.desperate && self.is_erasable(lane)) {
                 return None;
             }
@@ -293,18 +328,18 @@ impl Ftl {
                 self.open(lane, stream)?;
                 continue;
             };
-            let (block, program) = (front.block, front.next);
+            let (block, mut program) = (front.block, front.next);
             front.next += 1;
             let full = front.next == front.end;
-            let mut page = self.layout.page_in(lane, block, program);
-            let mut units = self.layout.program_units;
-            if !self.blocks.is_whole() {
-                let hole = self.blocks.closed_planes(block, program % self.layout.per_row);
-                page.planes = PlaneMask(page.planes.0 & !hole);
-                units = page.planes.count() * self.layout.page_units;
+            if self.parity.is_some() {
+                let Some(in_stripe) = self.enter_stripe(lane, block, program) else {
+                    self.lanes[lane as usize].fronts[stream as usize].as_mut()?.next = program;
+                    return None;
+                };
+                program = in_stripe;
             }
-            let room = Room { lane, block, program, unit: self.layout.unit_of(block, program), units, page };
-            let used = units > 0 && !self.done_before(lane, block, program);
+            let room = self.room_at(lane, block, program);
+            let used = room.units > 0 && !self.done_before(lane, block, program);
             if full {
                 self.lanes[lane as usize].fronts[stream as usize] = None;
                 // Not closed before its last program is done.
@@ -317,6 +352,19 @@ impl Ftl {
                 return Some(room);
             }
         }
+    }
+
+    /// The place of program number `program` of `block`, on the planes that take it.
+    #[inline(always)]
+    pub(crate) fn room_at(&self, lane: u32, block: u32, program: u32) -> Room {
+        let mut page = self.layout.page_in(lane, block, program);
+        let mut units = self.layout.program_units;
+        if !self.blocks.is_whole() {
+            let hole = self.blocks.closed_planes(block, program % self.layout.per_row);
+            page.planes = PlaneMask(page.planes.0 & !hole);
+            units = page.planes.count() * self.layout.page_units;
+        }
+        Room { lane, block, program, unit: self.layout.unit_of(block, program), units, page }
     }
 
     /// True if this program was done before the mount.
@@ -337,9 +385,10 @@ impl Ftl {
 
     #[cold]
     fn open(&mut self, lane: u32, stream: Stream) -> Option<()> {
-        let l = &mut self.lanes[lane as usize];
         let slc = stream == Stream::Slc;
-        let free = if slc { &mut l.slc_free } else { &mut l.free };
+        let lends = slc && self.lends(lane);
+        let l = &mut self.lanes[lane as usize];
+        let free = if slc && !lends { &mut l.slc_free } else { &mut l.free };
         let at = if self.config.wear.dynamic {
             (0..free.len()).min_by_key(|i| self.blocks.erases(free[*i]))?
         } else if free.is_empty() {
@@ -352,6 +401,10 @@ impl Ftl {
         debug_assert_eq!(self.blocks.usage(block), Use::Free);
         debug_assert_eq!(self.blocks.valid(block), 0);
         self.blocks.set_usage(block, Use::Open);
+        if lends {
+            self.lend(block);
+        }
+        self.refresh.opened(block);
         let front = Front { block, next: 0, end: self.programs_of(block) };
         self.lanes[lane as usize].fronts[stream as usize] = Some(front);
         self.lanes[lane as usize].barren = false;
@@ -374,6 +427,7 @@ impl Ftl {
         }
         self.blocks.close(block, self.sequence.next());
         let lane = self.layout.lane_of(block) as usize;
+        self.look_at_lent_again(lane as u32);
         if self.blocks.is_failing(block) {
             self.lanes[lane].forced.push(block);
         }
@@ -386,6 +440,7 @@ impl Ftl {
 
     /// No further program goes into `block`.
     pub(crate) fn abandon(&mut self, block: u32) {
+        self.drop_stripe(block);
         let lane = self.layout.lane_of(block) as usize;
         for front in &mut self.lanes[lane].fronts {
             if front.is_some_and(|f| f.block == block) {

@@ -41,6 +41,10 @@ pub struct Layout {
     pub block_programs: u32,
     /// Units a block.
     pub block_units: u32,
+    /// Of these, units that are not parity.
+    pub data_units: u32,
+    /// Programs a stripe, its parity included; 0 where there is none.
+    pub stripe: u32,
     /// Once more what numbers of units, programs and blocks are divided by.
     by: Divisors,
 }
@@ -101,6 +105,8 @@ impl Layout {
         let program_units = page_units * planes;
         let block_programs = g.pages * per_row;
         let block_units = block_programs * program_units;
+        let stripe = config.parity.map_or(0, |data| data + 1);
+        let data_programs = block_programs - block_programs.checked_div(stripe).unwrap_or(0);
         Layout {
             lanes: positions.len() as u32 / per_row,
             // SAFETY: asked for are positions of the lanes and blocks that are counted here.
@@ -114,6 +120,8 @@ impl Layout {
             program_units,
             block_programs,
             block_units,
+            data_units: data_programs * program_units,
+            stripe,
             by: Divisors {
                 block_units: Divisor::new(block_units),
                 blocks: Divisor::new(g.blocks),
@@ -122,6 +130,51 @@ impl Layout {
                 program_units: Divisor::new(program_units),
             },
         }
+    }
+
+    /// Of the first `programs` of a block, those that are not parity.
+    #[inline]
+    pub(crate) fn data_before(&self, programs: u32) -> u32 {
+        programs - programs.checked_div(self.stripe).unwrap_or(0)
+    }
+
+    /// Of the last `programs` of a block, those that are not parity.
+    #[inline]
+    pub(crate) fn data_after(&self, programs: u32) -> u32 {
+        if self.stripe == 0 { programs } else { programs - programs.div_ceil(self.stripe) }
+    }
+
+    /// Number in its block of the data program number `data`.
+    #[inline]
+    pub(crate) fn data_program(&self, data: u32) -> u32 {
+        if self.stripe == 0 { data } else { data + data / (self.stripe - 1) }
+    }
+
+    /// Number in its block of the unit number `data`, counted without parity.
+    #[inline(always)]
+    pub(crate) fn data_unit(&self, data: u32) -> u32 {
+        if self.stripe == 0 {
+            return data;
+        }
+        let (program, within) = self.by.program_units.divide(data);
+        self.data_program(program) * self.program_units + within
+    }
+
+    /// Undoes [`data_unit`](Self::data_unit); `None` for a unit of parity.
+    #[inline(always)]
+    pub(crate) fn data_number(&self, unit: u32) -> Option<u32> {
+        if self.stripe == 0 {
+            return Some(unit);
+        }
+        let (program, within) = self.by.program_units.divide(unit);
+        let data = self.data_before(program) * self.program_units + within;
+        (!self.is_parity(program)).then_some(data)
+    }
+
+    /// True if program number `program` of a block without bad planes is parity.
+    #[inline]
+    pub(crate) fn is_parity(&self, program: u32) -> bool {
+        self.stripe != 0 && program % self.stripe == self.stripe - 1
     }
 
     /// Blocks of all lanes.

@@ -14,6 +14,7 @@
 //! * A trim leaves nothing in flash. Its journal page says: "as of sequence T these units are trimmed"; it is issued
 //!   when all programs before T are durable, so that a unit is trimmed exactly if its newest copy is older than T.
 
+mod admission;
 pub mod aged;
 mod blocks;
 mod buffer;
@@ -23,6 +24,7 @@ mod command;
 pub mod config;
 mod destage;
 mod durable;
+mod dynamic;
 mod erase;
 mod fail;
 mod fold;
@@ -42,11 +44,17 @@ mod mount;
 mod mount_laid;
 mod occupancy;
 mod pacing;
+mod parity;
 mod read;
 mod read_copies;
+mod rebuild;
+mod refresh;
 mod sequence;
 mod stats;
+mod tight;
+mod timer;
 mod touched;
+mod turns;
 mod victim;
 mod write;
 mod write_out;
@@ -61,15 +69,19 @@ use buffer::{List, NIL, Slots};
 use command::{Commands, Kind, Operation, Operations};
 use config::{Config, ConfigError};
 use durable::Durable;
+use dynamic::Lent;
 use host_memory::HostMemory;
 use journal::Journal;
 use lane::Lane;
 use layout::Layout;
 use location::{Location, Place, Table};
 use map_frames::MapCache;
+use parity::Parity;
 use read::Pieces;
 use read_copies::ReadCopies;
+use refresh::Refresh;
 use sequence::Sequence;
+use turns::Turns;
 
 pub use buffer::Owner;
 pub use host_memory::HostMemoryLoss;
@@ -144,7 +156,7 @@ pub struct Ftl {
     pieces: Pieces,
     sequence: Sequence,
     lanes: Dense<Lane>,
-    next_lane: u32,
+    turns: Turns,
     /// Lanes that opened a block and may be short of free ones.
     short_lanes: Vec<u32>,
     /// No lane has room for the host; an erase that ends changes that.
@@ -180,7 +192,7 @@ pub struct Ftl {
     last_command: Time,
     /// Something was written since collection last worked ahead.
     idle_due: bool,
-    space_queue: (u32, u32),
+    space_queue: admission::Queue,
     durable: VecDeque<Durable>,
     sealed: usize,
     /// Victims without a valid unit, and the sequence number that must be durable before they are erased.
@@ -190,6 +202,9 @@ pub struct Ftl {
     map: Option<MapCache>,
     host_memory: HostMemory,
     read_copies: Option<ReadCopies>,
+    parity: Option<Box<Parity>>,
+    lent: Lent,
+    refresh: Refresh,
     /// Translation units that writes changed and that are not at hand.
     map_wanted: Vec<u32>,
     journal: Journal,
@@ -217,8 +232,8 @@ pub fn buffer_count(config: &Config) -> u64 {
 
 /// Units that collection may have in flight in a lane: two programs' worth at least.
 fn quota(config: &Config, layout: &Layout) -> u32 {
-    // A program in each array and the next one being read for it keep every die of a lane busy.
-    let busy = 2 * layout.per_row * layout.program_units;
+    // A batch being programmed and the next one being read keep every die of a lane busy.
+    let busy = 2 * config.collection.batch * layout.per_row * layout.program_units;
     config.collection.copies.unwrap_or(busy.max(COPIES)).max(2 * layout.program_units)
 }
 
@@ -230,6 +245,7 @@ fn slots(config: &Config, layout: &Layout) -> u64 {
         + u64::from(config.buffers.read)
         + config.host_memory.map_or(0, |m| u64::from(m.read) + u64::from(m.write))
         + u64::from(SYSTEM_SLOTS)
+        + parity::slots(config, layout)
         + u64::from(layout.lanes) * u64::from(quota(config, layout))
 }
 
@@ -268,13 +284,13 @@ impl Ftl {
             sequence: Sequence::after(0),
             // SAFETY: lanes are numbered by the layout, and kept with their operations.
             lanes: unsafe { Dense::new((0..layout.lanes).map(|_| Lane::new(quota)).collect()) },
-            next_lane: 0,
+            turns: Turns::new(layout.lanes),
             short_lanes: Vec::new(),
             host_stalled: false,
             host_paced: false,
             unpaced: false,
             target: pacing::target_units(&config) as i64,
-            slack: pacing::slack(&layout),
+            slack: pacing::slack(&config, &layout),
             idle: false,
             stirred: false,
             dirty: List::new(),
@@ -292,7 +308,7 @@ impl Ftl {
             last_write: Time::ZERO,
             last_command: Time::ZERO,
             idle_due: false,
-            space_queue: (NIL, NIL),
+            space_queue: admission::Queue::EMPTY,
             durable: VecDeque::new(),
             sealed: 0,
             empty: Vec::new(),
@@ -300,6 +316,9 @@ impl Ftl {
             map: MapCache::new(&config, streams),
             host_memory: HostMemory::default(),
             read_copies: ReadCopies::new(&config, &layout),
+            parity: None,
+            lent: Lent::new(&config, &layout),
+            refresh: Refresh::new(&config, &layout),
             map_wanted: Vec::new(),
             journal: Journal::new(&config),
             lost: BTreeSet::new(),
@@ -315,9 +334,8 @@ impl Ftl {
             layout,
             config,
         };
-        let keeps_none =
-            ftl.config.buffers.read == 0 && ftl.config.host_memory.is_none() && ftl.config.read_copies.is_none();
-        if ftl.map.is_none() && !ftl.config.moves && keeps_none {
+        ftl.parity = Parity::new(&ftl.config, &ftl.layout, &mut ftl.slots).map(Box::new);
+        if ftl.reads_plainly() {
             ftl.plainly_readable = u64::from(ftl.config.user_units);
         }
         Ok(ftl)
@@ -329,7 +347,7 @@ impl Ftl {
     pub fn command(&mut self, now: Time, tag: Tag, request: &Request, out: &mut Actions) -> Option<ReadOp> {
         self.last_command = now;
         if self.idle {
-            (self.idle, self.idle_due) = (false, true);
+            self.end_idle();
         }
         if request.op == Op::Read
             && let Some(read) = self.read_whole(tag, request)
@@ -345,7 +363,7 @@ impl Ftl {
         self.commands.start(tag, &request);
         self.idle_due |= request.op != Op::Read;
         match request.op {
-            Op::Read => self.read(tag, out),
+            Op::Read => self.admit_read(tag, out),
             Op::Write => self.write(tag, out),
             Op::Trim => self.trim(tag, out),
             Op::Flush => self.flush(tag, out),
@@ -353,6 +371,9 @@ impl Ftl {
         match (&mut self.read_copies, request.op) {
             (Some(copies), Op::Read) => copies.read_at(now),
             _ => self.last_write = if request.op == Op::Write { now } else { self.last_write },
+        }
+        if self.refresh.is_on() {
+            self.look_at_refresh(now, out);
         }
     }
 
@@ -369,19 +390,24 @@ impl Ftl {
         if let Some((tag, bytes)) = self.whole_read_done(id, out) {
             return Some(Delivery { tag, bytes, end: Some(status) });
         }
+        if status != Status::Ok && self.parity.is_some() && self.start_rebuild(id, flash, out) {
+            return None;
+        }
         if self.operations[id].kind == Kind::CollectRead {
             self.collect_read_done(id, status, flash, out);
             return None;
         }
-        self.other_done(id, status, out)
+        self.other_done(id, status, flash, out)
     }
 
     #[inline(never)]
-    fn other_done(&mut self, id: OpId, status: Status, out: &mut Actions) -> Option<Delivery> {
+    fn other_done(&mut self, id: OpId, status: Status, flash: &impl Flash, out: &mut Actions) -> Option<Delivery> {
         match self.operations[id].kind {
             Kind::WholeRead | Kind::CollectRead => unreachable!("done before"),
             Kind::Program if status == Status::Ok => self.program_done(id, None, out),
             Kind::Program => self.program_failed(id, out),
+            Kind::Parity => self.parity_done(id, status, out),
+            Kind::Rebuild => return self.rebuild_read_done(id, status, flash, out),
             Kind::HostRead => return self.host_read_done(id, status, out),
             Kind::Erase => self.erase_done(id, status, out),
             Kind::CopiesProgram => self.copies_program_done(id, status),
@@ -397,49 +423,6 @@ impl Ftl {
             Kind::Free => panic!("operation {} is not under way", id.0),
         }
         None
-    }
-
-    /// When [`timer`](Self::timer) is to be called, if nothing else happens before.
-    #[inline]
-    pub fn next_timer(&self) -> Option<Time> {
-        let idle = self.idle_at().filter(|at| *at < Time::MAX);
-        let written = self.write_out_at().filter(|at| *at < Time::MAX);
-        let written = written.map_or(idle, |at| Some(idle.map_or(at, |idle| idle.min(at))));
-        match &self.read_copies {
-            None => written,
-            Some(copies) => {
-                let read = copies.due(self.config.buffers.idle).filter(|at| *at < Time::MAX);
-                written.map_or(read, |at| Some(read.map_or(at, |due| due.min(at))))
-            }
-        }
-    }
-
-    /// When collection begins to work ahead, if no command comes before.
-    fn idle_at(&self) -> Option<Time> {
-        self.idle_due.then(|| self.last_command.saturating_add(self.config.collection.idle))
-    }
-
-    /// When dirty data goes to flash, if nothing is written before.
-    fn write_out_at(&self) -> Option<Time> {
-        let waits = self.dirty.head != NIL && !self.config.buffers.protected;
-        waits.then(|| self.last_write.saturating_add(self.config.buffers.idle))
-    }
-
-    /// Nothing was written for a while: what is dirty goes to flash. Nothing was read: so do copies of what was.
-    pub fn timer(&mut self, now: Time, out: &mut Actions) {
-        self.copies_timer(now, out);
-        if self.write_out_at().is_some_and(|at| at <= now) {
-            self.force_epoch = self.epoch;
-            self.last_write = now;
-            self.pump(out);
-        }
-        if self.idle_at().is_some_and(|at| at <= now) {
-            (self.idle, self.idle_due) = (true, false);
-            for lane in 0..self.layout.lanes {
-                self.collect(lane, out);
-            }
-            self.pump(out);
-        }
     }
 
     /// Sequence number that the program `id` goes by. Valid until the program is done.
@@ -521,26 +504,6 @@ impl Ftl {
         self.operations.active() == 0
     }
 
-    /// Valid units of each closed block, lane by lane: the distribution that theory speaks of.
-    pub fn closed_blocks(&self) -> impl Iterator<Item = u32> + '_ {
-        (0..self.layout.all_blocks())
-            .filter(|b| self.blocks.usage(*b) == blocks::Use::Closed)
-            .map(|b| self.blocks.valid(b))
-    }
-
-    /// Units a block of a lane holds, and blocks in all.
-    pub fn block_shape(&self) -> (u32, u32) {
-        (self.layout.block_units, self.layout.all_blocks())
-    }
-
-    /// Least, mean and greatest number of erases of a block.
-    pub fn wear(&self) -> (u32, f64, u32) {
-        let erases = || (0..self.layout.all_blocks()).map(|b| self.blocks.erases(b));
-        let sum: u64 = erases().map(u64::from).sum();
-        let mean = sum as f64 / f64::from(self.layout.all_blocks());
-        (erases().min().unwrap_or(0), mean, erases().max().unwrap_or(0))
-    }
-
     /// Plants a bug, for the tests that must catch it.
     #[doc(hidden)]
     pub fn plant(&mut self, plant: Plant) {
@@ -577,9 +540,7 @@ impl Ftl {
     fn invalidate(&mut self, home: Location) {
         if let Place::Flash(unit) = home.place(self.slots.count()) {
             let block = self.layout.block_of(unit);
-            if self.blocks.pins(block) > 0 {
-                self.lanes[self.layout.lane_of(block) as usize].superseded = true;
-            }
+            self.superseded_in(block);
             self.clear_valid(block, unit);
         }
     }

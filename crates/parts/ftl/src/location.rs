@@ -86,14 +86,6 @@ impl Table {
         self.touched = Some(Box::new(Touched::new(rule, self.units)));
     }
 
-    /// `unit` is at `physical` by the rule of the lay-out, unless it was touched.
-    #[inline]
-    pub(crate) fn learn(&mut self, unit: u32, physical: u32) {
-        if let Some(touched) = &mut self.touched {
-            touched.learn(unit, physical);
-        }
-    }
-
     /// The entries that may be lost or gone: all that are somewhere, or on a laid-out drive those that were touched.
     pub(crate) fn iter_touched(&self, end: u32) -> impl Iterator<Item = (u32, Location)> + '_ {
         let touched = self.touched.iter().flat_map(|touched| touched.iter());
@@ -127,6 +119,26 @@ impl Table {
         match &mut self.chunks[(unit >> CHUNK_BITS) as usize] {
             Some(chunk) => Some(&mut chunk[unit as usize % CHUNK]),
             None => self.touched.as_mut().map(|touched| touched.entry(unit)),
+        }
+    }
+
+    /// True if `unit` is at `home`, which is its newest place in flash: what is there was read, so that the rule of a
+    /// lay-out need not be worked out for a unit that was never touched.
+    #[inline]
+    pub(crate) fn is_at(&self, unit: u32, home: Location) -> bool {
+        match (&self.chunks[(unit >> CHUNK_BITS) as usize], &self.touched) {
+            (Some(chunk), _) => chunk[unit as usize % CHUNK] == home,
+            (None, Some(touched)) => touched.is_at(unit, home),
+            (None, None) => false,
+        }
+    }
+
+    /// Like [`entry`](Self::entry), of a unit whose newest place in flash is `home`.
+    #[inline]
+    pub(crate) fn entry_at(&mut self, unit: u32, home: Location) -> Option<&mut Location> {
+        match &mut self.chunks[(unit >> CHUNK_BITS) as usize] {
+            Some(chunk) => Some(&mut chunk[unit as usize % CHUNK]),
+            None => self.touched.as_mut().map(|touched| touched.entry_at(unit, home)),
         }
     }
 

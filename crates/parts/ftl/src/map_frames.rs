@@ -16,8 +16,20 @@ pub(crate) const ABSENT: u32 = u32::MAX;
 /// With this bit, the rest of a state is the operation that fetches the unit.
 pub(crate) const FETCHING: u32 = 1 << 31;
 
-fn entries(config: &Config) -> u32 {
+/// Entries of a translation unit.
+pub(crate) fn entries(config: &Config) -> u32 {
     config.geometry.unit_bytes / ENTRY
+}
+
+/// The user's units that are written in order before the map's cache evicts a translation unit. `None` where the
+/// controller holds the whole map.
+pub(crate) fn units_cached(config: &Config) -> Option<u64> {
+    let cache = config.map_cache?;
+    if let Some(capacity) = cache.entries {
+        return Some(capacity.into());
+    }
+    let away = config.host_memory.map_or(0, |memory| u64::from(memory.map_frames) * u64::from(cache.frame_units));
+    Some((u64::from(cache.frames.max(1)) + away) * u64::from(entries(config)) + u64::from(cache.updates))
 }
 
 /// Logical units that the map in flash takes: none where the controller holds it all.

@@ -8,7 +8,7 @@
 
 use std::ops::Range;
 
-use media::{Flash, NOBODY, PageAddr, PlaneMask};
+use media::{Flash, PARITY, PageAddr, PlaneMask};
 use sim::Time;
 
 use crate::Ftl;
@@ -88,6 +88,12 @@ impl Ftl {
             for plane in at.planes.iter() {
                 let info = flash.block(at.die, plane, at.block);
                 erases = erases.max(info.erases);
+                if info.programmed > 0 {
+                    self.refresh.found(block, info.written_s);
+                    if info.slc {
+                        self.found_slc(block);
+                    }
+                }
                 if info.bad {
                     report.bad_blocks += 1;
                     self.blocks.add_hole(block, position, PlaneMask::one(plane).0);
@@ -117,7 +123,7 @@ impl Ftl {
         let at = self.layout.page(block, position);
         let mut mapped = 0u32;
         for page in pages {
-            for unit in flash.logical(PageAddr { page, ..at }, plane).iter().filter(|unit| **unit != NOBODY) {
+            for unit in flash.logical(PageAddr { page, ..at }, plane).iter().filter(|unit| **unit < PARITY) {
                 assert!(self.table.holds(*unit), "{unit} is no unit of this drive");
                 mapped += u32::from(self.table.get(*unit) != Location::NOWHERE);
             }
@@ -143,7 +149,7 @@ impl Ftl {
         let first = page.planes.0.trailing_zeros();
         let base = self.layout.unit_of(block, program) + (plane - first) * self.layout.page_units;
         for (i, unit) in spare.iter().enumerate() {
-            if *unit == NOBODY {
+            if *unit >= PARITY {
                 continue;
             }
             assert!(self.table.holds(*unit), "{unit} is no unit of this drive");
@@ -232,12 +238,11 @@ impl Ftl {
 
     /// Says what each block is used for.
     fn sort_blocks(&mut self, flash: &impl Flash) {
+        for lane in 0..self.layout.lanes {
+            self.measure(lane);
+        }
         for block in 0..self.layout.all_blocks() {
             let lane = self.layout.lane_of(block) as usize;
-            if !self.is_slc(block) {
-                let units = self.capacity(block, self.layout.block_programs);
-                self.lanes[lane].largest = self.lanes[lane].largest.max(units);
-            }
             if self.blocks.usable_planes(&self.layout, block) == 0 && self.blocks.valid(block) == 0 {
                 self.blocks.set_usage(block, Use::Bad);
                 continue;

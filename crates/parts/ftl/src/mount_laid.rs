@@ -6,7 +6,7 @@
 
 use std::sync::Arc;
 
-use media::{Flash, NOBODY};
+use media::{Flash, PARITY};
 
 use crate::Ftl;
 use crate::laid::Laid;
@@ -48,7 +48,7 @@ impl Ftl {
                 let from = first + number * self.layout.page_units;
                 for physical in from..from + self.layout.page_units {
                     let unit = rule.logical(physical);
-                    if unit == NOBODY {
+                    if unit >= PARITY {
                         continue;
                     }
                     if stands {

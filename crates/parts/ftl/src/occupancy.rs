@@ -1,6 +1,7 @@
-//! Read-only view of how full the layer is, for time series.
+//! Read-only views of how full and how worn the layer is.
 
 use crate::Ftl;
+use crate::blocks::Use;
 
 /// State at one point in time.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -28,5 +29,23 @@ impl Ftl {
             found.collecting += u32::from(lane.job.is_some() || lane.in_flight > 0);
         }
         found
+    }
+
+    /// Valid units of each closed block, lane by lane: the distribution that theory speaks of.
+    pub fn closed_blocks(&self) -> impl Iterator<Item = u32> + '_ {
+        (0..self.layout.all_blocks()).filter(|b| self.blocks.usage(*b) == Use::Closed).map(|b| self.blocks.valid(b))
+    }
+
+    /// Units a block of a lane holds, and blocks in all.
+    pub fn block_shape(&self) -> (u32, u32) {
+        (self.layout.block_units, self.layout.all_blocks())
+    }
+
+    /// Least, mean and greatest number of erases of a block.
+    pub fn wear(&self) -> (u32, f64, u32) {
+        let erases = || (0..self.layout.all_blocks()).map(|b| self.blocks.erases(b));
+        let sum: u64 = erases().map(u64::from).sum();
+        let mean = sum as f64 / f64::from(self.layout.all_blocks());
+        (erases().min().unwrap_or(0), mean, erases().max().unwrap_or(0))
     }
 }

@@ -32,13 +32,24 @@ pub(crate) struct Victim {
     pub(crate) slc: bool,
 }
 
+impl Victim {
+    /// Units of the block's `capacity` that its copies have earned so far, with `left` valid units still in it.
+    #[inline]
+    fn given_back(&self, capacity: i64, left: u32) -> i64 {
+        if left == 0 {
+            return capacity;
+        }
+        capacity * i64::from(self.valid.saturating_sub(left)) / i64::from(self.valid)
+    }
+}
+
 /// The least `start` with which the host always finds a free block.
 pub(crate) const START_MIN: u32 = 3;
 
 /// Free space in units below which a lane of `config` collects.
 pub(crate) fn target_units(config: &Config) -> u64 {
     let layout = Layout::new(config);
-    (u64::from(config.collection.start) + 1) * u64::from(layout.block_units) + slack(&layout) as u64
+    (u64::from(config.collection.start) + 1) * u64::from(layout.data_units) + slack(config, &layout) as u64
 }
 
 /// Units that are programmed, at most, before `units` more of the host are, while a drive of `config` is overwritten under
@@ -47,18 +58,19 @@ pub(crate) fn target_units(config: &Config) -> u64 {
 pub fn programmed_before(config: &Config, units: u64) -> u64 {
     let layout = Layout::new(config);
     let held = u64::from(config.slc.map_or(0, |slc| slc.blocks) + config.collection.start + 1);
-    let closed =
-        u64::from(layout.blocks).saturating_sub(held) * u64::from(layout.lanes) * u64::from(layout.block_units);
+    let closed = u64::from(layout.blocks).saturating_sub(held) * u64::from(layout.lanes) * u64::from(layout.data_units);
     let spare = closed.saturating_sub(crate::all_units(config));
     if spare == 0 {
         return u64::MAX;
     }
-    (units * closed).div_ceil(spare) + u64::from(layout.lanes) * u64::from(crate::quota(config, &layout))
+    let data = (units * closed).div_ceil(spare) + u64::from(layout.lanes) * u64::from(crate::quota(config, &layout));
+    // Parity is programmed with them.
+    (data * u64::from(layout.block_units)).div_ceil(u64::from(layout.data_units))
 }
 
 /// Units by which the host may take a lane below its target.
-pub(crate) fn slack(layout: &Layout) -> i64 {
-    i64::from((layout.block_units / 8).max(2 * layout.program_units))
+pub(crate) fn slack(config: &Config, layout: &Layout) -> i64 {
+    i64::from(config.collection.slack.unwrap_or(layout.block_units / 8).max(2 * layout.program_units))
 }
 
 impl Ftl {
@@ -70,51 +82,66 @@ impl Ftl {
             return 0;
         }
         let ahead = if self.idle { self.config.collection.ahead } else { 0 };
-        i64::from(ahead) * i64::from(self.layout.block_units) + self.target - self.level(lane)
+        i64::from(ahead) * i64::from(self.layout.data_units) + self.target - self.level(lane)
+    }
+
+    /// True if `lane` is short only of what idle time collects ahead.
+    pub(crate) fn is_only_ahead(&self, lane: u32) -> bool {
+        self.idle && self.level(lane) >= self.target && !self.lacks_room(lane)
     }
 
     /// Free blocks beyond which no lane is short.
     #[inline]
-    fn enough(&self) -> usize {
+    pub(crate) fn enough(&self) -> usize {
         (self.config.collection.start + 2 + if self.idle { self.config.collection.ahead } else { 0 }) as usize
     }
 
-    /// Free space of `lane` in units, counted as far as it matters.
+    /// Free blocks that are not lent to the SLC cache: with them a lane is not short.
+    #[inline]
+    pub(crate) fn kept_free(&self) -> usize {
+        self.config.collection.start as usize + 2
+    }
+
+    /// Free space of `lane` in units.
     #[inline]
     fn level(&self, lane: u32) -> i64 {
+        if !self.blocks.is_whole() {
+            return self.level_beside_holes(lane);
+        }
         let l = &self.lanes[lane as usize];
-        let mut level = if self.blocks.is_whole() {
-            l.free.len() as i64 * i64::from(self.layout.block_units)
-        } else {
-            l.free.iter().take(self.enough() + 1).map(|block| self.capacity(*block, self.layout.block_programs)).sum()
-        };
+        let block_units = i64::from(self.layout.data_units);
+        let mut level = l.free.len() as i64 * block_units;
         for stream in [Stream::Host, Stream::Copy] {
             if let Some(open) = l.fronts[stream as usize] {
-                level += self.capacity_of(open.block, open.end - open.next);
+                level += i64::from(self.layout.data_after(open.end - open.next) * self.layout.program_units);
             }
         }
         for victim in l.victims.iter().filter(|victim| !victim.slc) {
-            level += self.given_back(victim);
+            level += victim.given_back(block_units, self.blocks.valid(victim.block));
         }
         level
     }
 
-    /// Units of a victim's block that its copies have earned so far.
-    #[inline]
-    fn given_back(&self, victim: &Victim) -> i64 {
-        let capacity = self.capacity_of(victim.block, self.layout.block_programs);
-        let left = self.blocks.valid(victim.block);
-        if left == 0 {
-            return capacity;
+    /// The same where planes are lost, counted as far as it matters.
+    #[cold]
+    fn level_beside_holes(&self, lane: u32) -> i64 {
+        let l = &self.lanes[lane as usize];
+        let of_block = |block: u32| self.capacity(block, self.layout.block_programs);
+        let mut level: i64 = l.free.iter().take(self.enough() + 1).map(|block| of_block(*block)).sum();
+        for open in [Stream::Host, Stream::Copy].iter().filter_map(|stream| l.fronts[*stream as usize]) {
+            level += self.capacity(open.block, open.end - open.next);
         }
-        capacity * i64::from(victim.valid.saturating_sub(left)) / i64::from(victim.valid)
+        for victim in l.victims.iter().filter(|victim| !victim.slc) {
+            level += victim.given_back(of_block(victim.block), self.blocks.valid(victim.block));
+        }
+        level
     }
 
     /// Like [`capacity`](Self::capacity), without a search where no plane is lost.
     #[inline]
     fn capacity_of(&self, block: u32, programs: u32) -> i64 {
         if self.blocks.is_whole() {
-            i64::from(programs * self.layout.program_units)
+            i64::from(self.layout.data_after(programs) * self.layout.program_units)
         } else {
             self.capacity(block, programs)
         }
@@ -123,9 +150,9 @@ impl Ftl {
     /// True if the host must wait for copies before it programs in `lane`.
     #[inline]
     pub(crate) fn host_waits(&self, lane: u32) -> bool {
-        let l = &self.lanes[lane as usize];
-        let copying = l.job.is_some() || l.in_flight > 0;
-        copying && !self.unpaced && self.shortage(lane) + i64::from(self.layout.program_units) > self.allowance(lane)
+        self.is_copying(lane)
+            && !self.unpaced
+            && self.shortage(lane) + i64::from(self.layout.program_units) > self.allowance(lane)
     }
 
     /// Units by which `lane` may be short before the host waits.
@@ -153,6 +180,15 @@ impl Ftl {
         copies.clamp(least, i64::from(l.quota).max(least)) as u32
     }
 
+    /// True if copies of `lane`, of which `copies` may be in flight, leave room for a whole batch of reads. Pages are read
+    /// one by one where a batch is one page of each die.
+    #[inline]
+    pub(crate) fn takes_batch(&self, lane: u32, copies: u32) -> bool {
+        let batch = self.config.collection.batch;
+        let units = batch * self.layout.per_row * self.layout.program_units;
+        batch == 1 || self.lanes[lane as usize].in_flight + units.min(copies / 2) <= copies
+    }
+
     /// The host took room in `lane`: collection goes on by as much as that calls for.
     #[inline]
     pub(crate) fn pace(&mut self, lane: u32, out: &mut Actions) {
@@ -162,10 +198,53 @@ impl Ftl {
         }
     }
 
-    /// Copies were issued in `lane`: the host goes on if it waited for them.
-    pub(crate) fn release_host(&mut self, lane: u32) {
-        if !self.host_waits(lane) {
+    /// The host waits for copies in `lane`: its turn is passed over until that may have changed. An SLC block may have
+    /// room meanwhile, and where planes are lost the level depends on more than what happens in the lane.
+    #[inline]
+    pub(crate) fn leave_turns(&mut self, lane: u32) {
+        if self.config.slc.is_none() && self.blocks.is_whole() {
+            self.turns.suspend(lane);
+        }
+    }
+
+    /// Programs issued and victims begun: while the host waits for copies, room in a lane changes with these alone.
+    #[inline]
+    pub(crate) fn progress(&self) -> (u64, u64) {
+        (self.stats.programs, self.stats.victims)
+    }
+
+    /// Collection in `lane` got on since `before`: the host goes on if it waited for that.
+    #[inline]
+    pub(crate) fn release_host(&mut self, lane: u32, before: (u64, u64)) {
+        if !self.host_paced {
+            return self.turns.rejoin(lane);
+        }
+        let same = self.progress() == before && self.is_copying(lane) && self.turns.waits(lane);
+        debug_assert!(!same || self.host_waits(lane));
+        if !same && !self.host_waits(lane) {
+            self.turns.rejoin(lane);
             (self.host_paced, self.host_stalled, self.stirred) = (false, false, true);
         }
+    }
+
+    /// True if copies of `lane` are on their way, or to come.
+    #[inline]
+    fn is_copying(&self, lane: u32) -> bool {
+        let l = &self.lanes[lane as usize];
+        l.job.is_some() || l.in_flight > 0
+    }
+
+    /// The host need not wait for copies any more, whatever lane it waited in.
+    #[cold]
+    pub(crate) fn release_all(&mut self) {
+        self.turns.rejoin_all();
+        (self.host_paced, self.host_stalled) = (false, false);
+    }
+
+    /// A command came: collection no longer works ahead.
+    #[cold]
+    pub(crate) fn end_idle(&mut self) {
+        (self.idle, self.idle_due) = (false, true);
+        self.turns.rejoin_all();
     }
 }

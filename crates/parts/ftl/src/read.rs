@@ -247,7 +247,9 @@ impl Ftl {
         self.blocks.pin(self.layout.block_of(unit));
         self.stats.host_reads += 1;
         self.stats.read_misses += u64::from(count);
-        out.actions.push(Action::Read(ReadOp { id, page: self.layout.span(unit, count), bytes, class: Class::Host }));
+        let page = self.layout.span(unit, count);
+        self.refresh.read(self.layout.block_of(unit), page);
+        out.actions.push(Action::Read(ReadOp { id, page, bytes, class: Class::Host }));
     }
 
     #[inline]

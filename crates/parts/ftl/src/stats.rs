@@ -17,8 +17,20 @@ pub struct Stats {
     pub programmed_system: u64,
     /// Units programmed as padding.
     pub programmed_padding: u64,
+    /// Units programmed as parity.
+    pub programmed_parity: u64,
     /// Programs.
     pub programs: u64,
+    /// Of these, programs of parity.
+    pub parity_programs: u64,
+    /// Reads whose page was rebuilt from its stripe.
+    pub rebuilt: u64,
+    /// Reads that could not be corrected and not be rebuilt.
+    pub rebuild_failures: u64,
+    /// Reads of other pages of stripes for that.
+    pub rebuild_reads: u64,
+    /// Units moved because their page had to be rebuilt.
+    pub relocated: u64,
     /// Pages read for the host.
     pub host_reads: u64,
     /// Units the host read from RAM.
@@ -59,17 +71,29 @@ pub struct Stats {
     pub erases: u64,
     /// Programs and erases that failed.
     pub failures: u64,
+    /// Blocks whose data was rewritten because it was old or read often.
+    pub refreshed: u64,
     /// Units lost: they could not be read when they were to be moved.
     pub lost_units: u64,
 }
 
 impl Stats {
-    /// Units programmed, padding included.
-    fn programmed(&self) -> u64 {
+    /// Units programmed, padding included, parity not.
+    fn programmed_data(&self) -> u64 {
         self.programmed_host + self.programmed_copy + self.programmed_system + self.programmed_padding
     }
 
-    /// Write amplification by units: units programmed, padding included, for each unit the host's data took to flash;
+    /// Units programmed, padding and parity included.
+    pub fn programmed(&self) -> u64 {
+        self.programmed_data() + self.programmed_parity
+    }
+
+    /// Like [`write_amplification`](Self::write_amplification), without parity.
+    pub fn write_amplification_without_parity(&self) -> Option<f64> {
+        (self.programmed_host > 0).then(|| self.programmed_data() as f64 / self.programmed_host as f64)
+    }
+
+    /// Write amplification by units: units programmed, padding and parity included, for each unit the host's data took to flash;
     /// `None` before any.
     pub fn write_amplification(&self) -> Option<f64> {
         (self.programmed_host > 0).then(|| self.programmed() as f64 / self.programmed_host as f64)
@@ -95,7 +119,13 @@ impl Stats {
             programmed_copy: self.programmed_copy - earlier.programmed_copy,
             programmed_system: self.programmed_system - earlier.programmed_system,
             programmed_padding: self.programmed_padding - earlier.programmed_padding,
+            programmed_parity: self.programmed_parity - earlier.programmed_parity,
             programs: self.programs - earlier.programs,
+            parity_programs: self.parity_programs - earlier.parity_programs,
+            rebuilt: self.rebuilt - earlier.rebuilt,
+            rebuild_failures: self.rebuild_failures - earlier.rebuild_failures,
+            rebuild_reads: self.rebuild_reads - earlier.rebuild_reads,
+            relocated: self.relocated - earlier.relocated,
             host_reads: self.host_reads - earlier.host_reads,
             read_hits: self.read_hits - earlier.read_hits,
             read_misses: self.read_misses - earlier.read_misses,
@@ -116,6 +146,7 @@ impl Stats {
             victim_units: self.victim_units - earlier.victim_units,
             erases: self.erases - earlier.erases,
             failures: self.failures - earlier.failures,
+            refreshed: self.refreshed - earlier.refreshed,
             lost_units: self.lost_units - earlier.lost_units,
         }
     }

@@ -4,7 +4,6 @@ use std::sync::Arc;
 
 use sim::Dense;
 
-use crate::Ftl;
 use crate::laid::Laid;
 use crate::location::Location;
 
@@ -62,15 +61,26 @@ impl Touched {
         &mut self.leaves[at.0][at.1]
     }
 
-    /// `unit` is at `physical`, as the rule says, unless it was touched.
+    /// True if `unit` is at `home`, where it is if it was not touched.
     #[inline]
-    pub(crate) fn learn(&mut self, unit: u32, physical: u32) {
+    pub(crate) fn is_at(&self, unit: u32, home: Location) -> bool {
+        let leaf = self.directory[(unit >> LEAF_BITS) as usize];
+        let entry = if leaf == 0 { Location::UNTOUCHED } else { self.leaves[leaf as usize - 1][unit as usize % LEAF] };
+        debug_assert!(entry != Location::UNTOUCHED || self.by_rule(unit) == home);
+        entry == home || entry == Location::UNTOUCHED
+    }
+
+    /// Like [`entry`](Self::entry), of a unit that is at `home` if it was not touched.
+    #[inline]
+    pub(crate) fn entry_at(&mut self, unit: u32, home: Location) -> &mut Location {
         let leaf = self.directory[(unit >> LEAF_BITS) as usize];
         let leaf = if leaf != 0 { leaf } else { self.add_leaf(unit >> LEAF_BITS) };
-        let entry = &mut self.leaves[leaf as usize - 1][unit as usize % LEAF];
-        if *entry == Location::UNTOUCHED {
-            *entry = Location::flash(physical);
+        let at = (leaf as usize - 1, unit as usize % LEAF);
+        if self.leaves[at.0][at.1] == Location::UNTOUCHED {
+            debug_assert_eq!(self.by_rule(unit), home);
+            self.leaves[at.0][at.1] = home;
         }
+        &mut self.leaves[at.0][at.1]
     }
 
     fn add_leaf(&mut self, range: u32) -> u32 {
@@ -87,22 +97,5 @@ impl Touched {
             let units = (range << LEAF_BITS)..;
             units.zip(leaf.iter().copied()).filter(|(_, entry)| *entry != Location::UNTOUCHED)
         })
-    }
-}
-
-impl Ftl {
-    /// The units of `block` are about to be looked up one by one, as it is collected: if it follows the rule of a lay-out,
-    /// all of them are computed together, which is cheaper.
-    #[inline]
-    pub(crate) fn learn_units_of(&mut self, block: u32) {
-        if self.blocks.follows_rule(block) {
-            self.learn_by_rule(block);
-        }
-    }
-
-    #[cold]
-    fn learn_by_rule(&mut self, block: u32) {
-        let Ftl { blocks, table, .. } = self;
-        blocks.settle_with(block, |physical, unit| table.learn(unit, physical));
     }
 }

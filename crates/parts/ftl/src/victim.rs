@@ -6,6 +6,10 @@ use crate::config::Policy;
 use crate::lane::{Job, Stream};
 use crate::pacing::Victim;
 
+/// Space is collected ahead where a victim gives back at least one part in so many. Assumed: seven copies for each unit of
+/// space wear the flash more than a burst of writes gains.
+pub(crate) const AHEAD_GAIN: i64 = 8;
+
 impl Ftl {
     /// The block that `lane` should collect now, if any, and whether it is collected even where space is not `short`.
     #[inline]
@@ -29,7 +33,9 @@ impl Ftl {
                 self.lanes[lane as usize].forced.insert(0, block);
             }
         }
-        if short { self.gainful(lane).map(|block| (block, false)) } else { None }
+        let victim = if short { self.next_lent(lane).or_else(|| self.gainful(lane)) } else { None };
+        let pays = |block: &u32| self.pays_ahead(*block) || !self.is_only_ahead(lane);
+        victim.filter(pays).map(|block| (block, false))
     }
 
     /// The policy's victim; where collecting that one would gain nothing or not fit, the one that makes most room.
@@ -50,13 +56,28 @@ impl Ftl {
         if (l.in_flight > 0 || !l.victims.is_empty()) && !l.desperate {
             return None;
         }
-        self.most_spare(lane).filter(|block| self.gains(*block) && self.fits(lane, *block))
+        if self.blocks.is_whole() {
+            return self.least_valid(lane).filter(|block| self.gains(*block) && self.fits(lane, *block));
+        }
+        // The one that makes most room may hold more than fits: blocks differ in size.
+        let ranks = self.blocks.ranks(&self.layout, lane);
+        let collectable = (lane * self.layout.blocks..).zip(ranks).filter(|(_, rank)| Blocks::collectable(**rank));
+        let limit = self.pool_limit(lane);
+        let collectable = collectable.filter(|(block, _)| i64::from(self.blocks.valid(*block)) <= limit);
+        let movable =
+            |block: &u32| self.gains(*block) && (self.fits(lane, *block) || self.fits_elsewhere(lane, *block));
+        collectable.map(|(block, _)| block).filter(movable).min_by_key(|block| -self.spare(*block))
     }
 
     /// True if collecting `block` makes room: the last program of its copies may be padded, so that less than a program
     /// is no gain. Were such a victim taken, collection could go round for ever.
     pub(crate) fn gains(&self, block: u32) -> bool {
         self.spare(block) >= i64::from(self.layout.program_units)
+    }
+
+    /// True if `block` is worth collecting before its space is wanted.
+    fn pays_ahead(&self, block: u32) -> bool {
+        self.lent.holds(block) || self.spare(block) * AHEAD_GAIN >= i64::from(self.layout.block_units)
     }
 
     /// Units of `block` that hold nothing valid, those on planes that are lost left out.
@@ -109,13 +130,15 @@ impl Ftl {
             }
             room += self.capacity(*free, self.layout.block_programs);
         }
-        i64::from(needed.next_multiple_of(self.layout.program_units)) <= room
+        i64::from(needed.next_multiple_of(self.layout.program_units)) <= room && self.fits_in_pool(lane, block)
     }
 
-    /// Units that `programs` programs of `block` hold, those on planes that are lost left out.
+    /// Units that the last `programs` programs of `block` hold, those of parity and on planes that are lost left out.
     pub(crate) fn capacity(&self, block: u32, programs: u32) -> i64 {
         let planes = self.blocks.usable_planes(&self.layout, block);
-        i64::from(programs / self.layout.per_row) * i64::from(planes * self.layout.page_units)
+        let all = i64::from(programs / self.layout.per_row) * i64::from(planes * self.layout.page_units);
+        let parity = (programs - self.layout.data_after(programs)) * self.layout.program_units;
+        (all - i64::from(parity)).max(0)
     }
 
     pub(crate) fn choose(&mut self, lane: u32) -> Option<u32> {
@@ -126,7 +149,7 @@ impl Ftl {
             Policy::Greedy => return self.most_spare(lane),
             Policy::Fifo => collectable().map(|(i, _)| i).min_by_key(|i| self.blocks.closed_at(first + *i as u32))?,
             Policy::CostBenefit => {
-                let (now, whole) = (self.sequence.next(), u64::from(self.layout.block_units));
+                let (now, whole) = (self.sequence.next(), u64::from(self.layout.data_units));
                 let benefit = |i: usize| {
                     let (valid, age) = (u64::from(ranks[i]), now - self.blocks.closed_at(first + i as u32));
                     // (1 - u) x age / 2u, as whole numbers to the same scale; an empty block is the best there is.
@@ -162,9 +185,8 @@ impl Ftl {
 
     /// Takes `block` for collection or folding; returns its scan.
     pub(crate) fn start_victim(&mut self, lane: u32, block: u32, forced: bool) -> Job {
-        let (valid, slc) = (self.blocks.valid(block), self.is_slc(block));
+        let (valid, slc, lent) = (self.blocks.valid(block), self.is_slc(block), self.lent.holds(block));
         let short_by = self.shortage(lane);
-        self.learn_units_of(block);
         self.blocks.set_usage(block, Use::Victim);
         self.stats.victims += 1;
         self.stats.victim_units += u64::from(valid);
@@ -175,10 +197,11 @@ impl Ftl {
         l.taken = taking;
         // Each but the few forced makes room for a unit at least, which nothing has taken since.
         assert!(l.fruitless <= most, "collection of lane {lane} goes round without making room");
-        l.victims.push(Victim { block, valid, slc });
+        l.victims.push(Victim { block, valid, slc: slc && !lent });
         if slc {
             l.slc_closed.retain(|closed| *closed != block);
-        } else {
+        }
+        if !slc || lent {
             l.short_by = short_by;
         }
         Job { block, cursor: 0, end: self.programs_of(block), valid, forced }

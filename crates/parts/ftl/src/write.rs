@@ -27,31 +27,12 @@ impl Ftl {
             self.complete(tag, Status::NoSpace, out);
             return;
         }
-        if self.space_queue.0 == NIL && self.reserve(units) {
+        if self.space_queue.is_empty() && self.reserve(units) {
             out.actions.push(Action::Ready { tag });
             return;
         }
-        match self.space_queue.1 {
-            NIL => self.space_queue.0 = tag.0,
-            tail => self.commands[Tag(tail)].next = tag.0,
-        }
-        self.space_queue.1 = tag.0;
+        self.queue_for_room(tag);
         self.pump_on(out);
-    }
-
-    fn reserve(&mut self, units: u32) -> bool {
-        let limit = self.write_limit;
-        if self.write_used + units > limit {
-            return false;
-        }
-        if self.config.buffers.shared {
-            while self.write_used + units + self.clean.len > limit {
-                self.evict_clean();
-            }
-        }
-        self.write_used += units;
-        self.reserved += units;
-        true
     }
 
     /// True once there is room for a clean unit, made by evicting an older one if need be.
@@ -68,7 +49,7 @@ impl Ftl {
         true
     }
 
-    fn evict_clean(&mut self) {
+    pub(crate) fn evict_clean(&mut self) {
         let slot = self.clean.head;
         assert!(slot != NIL, "nothing clean to evict");
         self.drop_clean(slot);
@@ -81,29 +62,6 @@ impl Ftl {
         let (unit, home) = (self.slots[slot].unit, self.slots[slot].home);
         self.table.set(unit, home);
         self.slots.give(slot);
-    }
-
-    /// Room in RAM came free: lets the writes that wait for it in, in order.
-    #[inline]
-    pub(crate) fn admit(&mut self, out: &mut Actions) {
-        if self.space_queue.0 != NIL && self.write_used < self.write_limit {
-            self.admit_waiting(out);
-        }
-    }
-
-    fn admit_waiting(&mut self, out: &mut Actions) {
-        while self.space_queue.0 != NIL {
-            let tag = Tag(self.space_queue.0);
-            let Command { units, next, .. } = self.commands[tag];
-            if !self.reserve(units) {
-                return;
-            }
-            self.space_queue.0 = next;
-            if next == NIL {
-                self.space_queue.1 = NIL;
-            }
-            out.actions.push(Action::Ready { tag });
-        }
     }
 
     // ---- data into RAM ----
@@ -121,7 +79,7 @@ impl Ftl {
         }
         self.stats.host_units += u64::from(units);
         self.stats.host_bytes += self.commands[tag].sectors * SECTOR;
-        if self.space_queue.0 != NIL {
+        if !self.space_queue.is_empty() {
             // What was written over gave its room back; and what came just now may be all that can make room.
             self.admit(out);
         }

@@ -3,7 +3,8 @@
 mod support;
 
 use ftl::config::{
-    Axis, Buffers, Collection, Config, Eviction, Group, HostMemory, MapCache, Policy, ReadCopies, SlcCache, Wear,
+    Axis, Buffers, Collection, Config, Eviction, Group, HostMemory, MapCache, Policy, ReadCopies, Refresh, SlcCache,
+    Wear,
 };
 use media::Geometry;
 use sim::{Rng, Streams, Time};
@@ -27,7 +28,14 @@ fn draw(rng: &mut Rng) -> (Config, Faults, Vec<(u16, u32, u32)>) {
         page_bytes: sectors * 512 * per_page,
         unit_bytes: sectors * 512,
     };
-    let slc = rng.chance(0.3).then_some(SlcCache { blocks: 3, bits: 3, fold: 1 });
+    let slc = rng.chance(0.3).then(|| SlcCache {
+        blocks: pick(rng, &[0, 3, 3]),
+        bits: 3,
+        fold: 1,
+        keep: pick(rng, &[0, 0, 1]),
+        dynamic: pick(rng, &[0, 2, 32]),
+    });
+    let slc = slc.filter(|slc| slc.blocks + slc.dynamic > 0);
     let faulty = rng.chance(0.5);
     let mut bad = Vec::new();
     if faulty {
@@ -41,7 +49,7 @@ fn draw(rng: &mut Rng) -> (Config, Faults, Vec<(u16, u32, u32)>) {
             }
         }
     }
-    let lost_blocks = slc.map_or(0, |s| s.blocks) + 6 + if faulty { 3 } else { 0 };
+    let lost_blocks = slc.map_or(0, |s| s.blocks + s.dynamic.min(1)) + 6 + if faulty { 3 } else { 0 };
     let physical = geometry.units() as u32 / geometry.blocks * (geometry.blocks - lost_blocks);
     let mut stripe = [Axis::Channel, Axis::Way, Axis::Die, Axis::Plane];
     stripe.swap(rng.below(4) as usize, rng.below(4) as usize);
@@ -57,7 +65,9 @@ fn draw(rng: &mut Rng) -> (Config, Faults, Vec<(u16, u32, u32)>) {
             separate: rng.chance(0.7),
             ahead: pick(rng, &[0, 1]),
             idle: Time::from_us(pick(rng, &[5, 50])),
+            batch: 1,
             copies: pick(rng, &[Some(4), Some(16), None]),
+            slack: pick(rng, &[None, Some(1)]),
         },
         wear: Wear { dynamic: rng.chance(0.5), static_threshold: rng.chance(0.3).then_some(3) },
         map_cache: rng.chance(0.4).then(|| MapCache {
@@ -77,21 +87,58 @@ fn draw(rng: &mut Rng) -> (Config, Faults, Vec<(u16, u32, u32)>) {
             protected,
             high: pick(rng, &[0, 4]),
             low: 0,
+            resume: pick(rng, &[0, 0, 4, 8]),
+            holds_reads: rng.chance(0.3),
             idle: Time::from_us(20),
         },
         slc,
-        read_copies: slc.filter(|_| rng.chance(0.5)).map(|_| ReadCopies { blocks: 2, units: pick(rng, &[1, 5, 40]) }),
+        refresh: draw_refresh(rng),
+        read_copies: slc
+            .filter(|slc| slc.blocks > 0 && rng.chance(0.5))
+            .map(|_| ReadCopies { blocks: 2, units: pick(rng, &[1, 5, 40]) }),
+        parity: None,
         tags: 8,
         moves: true,
         geometry,
     };
     let config = Config { host_memory: draw_host_memory(rng, &config), ..config };
     let faults = if faulty {
-        Faults { read: pick(rng, &[0.0, 0.002]), program: pick(rng, &[0.0, 0.001]), erase: pick(rng, &[0.0, 0.001]) }
+        Faults {
+            read: pick(rng, &[0.0, 0.002]),
+            program: pick(rng, &[0.0, 0.001]),
+            erase: pick(rng, &[0.0, 0.001]),
+            die: None,
+            slc_cycles: pick(rng, &[None, Some(3)]),
+        }
     } else {
         Faults::default()
     };
-    (config, faults, bad)
+    let parity = rng.chance(0.5);
+    (if parity { with_parity(config, rng) } else { config }, faults, bad)
+}
+
+/// The drive with parity over its dies, if it is such that there can be some.
+fn with_parity(config: Config, rng: &mut Rng) -> Config {
+    let (g, dies) = (&config.geometry, config.geometry.all_dies());
+    if config.group != Group::Drive || dies < 2 || (g.planes > 1 && !config.multi_plane) {
+        return config;
+    }
+    let data = pick(rng, &[1, 2, 3][..dies as usize - 1]);
+    let slc = config.slc.map_or(data + 1, |slc| g.pages / slc.bits * dies);
+    if !(g.pages * dies).is_multiple_of(data + 1) || !slc.is_multiple_of(data + 1) {
+        return config;
+    }
+    Config { parity: Some(data), user_units: config.user_units * data / (data + 1), ..config }
+}
+
+/// Limits that a history of a few milliseconds and a few cuts reaches, or none. An age of no seconds has every full block
+/// rewritten in every pause.
+fn draw_refresh(rng: &mut Rng) -> Refresh {
+    if rng.chance(0.7) {
+        return Refresh::default();
+    }
+    let (reads, age_s) = (pick(rng, &[None, Some(3), Some(20)]), pick(rng, &[None, None, Some(0), Some(1)]));
+    Refresh { reads, age_s, drive_age_s: pick(rng, &[0, 1]) }
 }
 
 /// Any of its uses that go with the rest, or none.
@@ -104,17 +151,49 @@ fn draw_host_memory(rng: &mut Rng, config: &Config) -> Option<HostMemory> {
     (map_frames + read + write > 0 && rng.chance(0.7)).then_some(HostMemory { map_frames, read, write, check: 2 })
 }
 
-fn history(seed: u64, plant: ftl::Plant) -> u32 {
+/// What a history went through.
+#[derive(Clone, Copy, Default)]
+struct Went {
+    cuts: u32,
+    /// Units in lent blocks at most, and blocks refreshed, of all steps looked at.
+    lent: u64,
+    refreshed: u64,
+    /// Pages rebuilt from parity.
+    rebuilt: u64,
+}
+
+fn history(seed: u64, plant: ftl::Plant) -> Went {
+    let mut rng = Streams::new(seed).stream("test.history");
+    let drawn = draw(&mut rng);
+    go_through(seed, drawn, &mut rng, plant)
+}
+
+/// The same with parity, wherever the drive allows it, and how many pages were rebuilt; `None` elsewhere.
+fn history_with_parity(seed: u64) -> Option<u64> {
     let mut rng = Streams::new(seed).stream("test.history");
     let (config, faults, bad) = draw(&mut rng);
+    let config = Config { group: Group::Drive, multi_plane: true, ..config };
+    let config = if config.parity.is_none() { with_parity(config, &mut rng) } else { config };
+    let faults = Faults { read: faults.read.max(pick(&mut rng, &[0.0, 0.01])), ..faults };
+    let drawn = (config, faults, bad);
+    drawn.0.parity.is_some().then(|| go_through(seed, drawn, &mut rng, ftl::Plant::Nothing).rebuilt)
+}
+
+fn go_through(seed: u64, drawn: (Config, Faults, Vec<(u16, u32, u32)>), rng: &mut Rng, plant: ftl::Plant) -> Went {
+    let (mut config, faults, bad) = drawn;
+    // In batches in every other history, without a draw that would change them all.
+    config.collection.batch = if config.collection.idle == Time::from_us(5) { 4 } else { 1 };
     let mut world = World::new(config, faults, &bad, seed);
     world.plant = plant;
     world.ftl.plant(plant);
+    let mut went = Went::default();
     for _ in 0..1 + rng.below(3) {
-        let busy = pick(&mut rng, &[0.3, 0.5, 0.8]);
+        let busy = pick(rng, &[0.3, 0.5, 0.8]);
         for _ in 0..200 + rng.below(600) {
             world.step(busy);
         }
+        went.lent = went.lent.max(world.ftl.dynamic_slc_units());
+        went.refreshed += world.ftl.stats().refreshed;
         match rng.below(10) {
             0..=5 => world.power_cut(),
             6 | 7 => world.reset(rng.chance(0.3)),
@@ -125,7 +204,7 @@ fn history(seed: u64, plant: ftl::Plant) -> u32 {
         }
     }
     world.drain();
-    world.cuts
+    Went { cuts: world.cuts, rebuilt: world.ftl.stats().rebuilt, ..went }
 }
 
 #[test]
@@ -139,6 +218,37 @@ fn ten_thousand_histories_lose_nothing() {
             std::panic::resume_unwind(cause);
         }
     }
+}
+
+#[test]
+fn histories_with_parity_lose_nothing() {
+    let count: u64 = std::env::var("HISTORIES").ok().and_then(|n| n.parse().ok()).unwrap_or(2_000);
+    let first: u64 = std::env::var("HISTORY").ok().and_then(|n| n.parse().ok()).unwrap_or(0);
+    let (mut gone_through, mut rebuilt) = (0, 0);
+    for seed in first..first + count {
+        let outcome = std::panic::catch_unwind(|| history_with_parity(seed));
+        match outcome {
+            Ok(pages) => {
+                gone_through += u64::from(pages.is_some());
+                rebuilt += pages.unwrap_or(0);
+            }
+            Err(cause) => {
+                eprintln!("history {seed} with parity failed (run it alone: HISTORY={seed} HISTORIES=1)");
+                std::panic::resume_unwind(cause);
+            }
+        }
+    }
+    assert!(count < 100 || gone_through > count / 4, "{gone_through} of {count} had parity");
+    assert!(count < 1000 || rebuilt > count / 100, "{rebuilt} pages were rebuilt");
+}
+
+#[test]
+fn histories_lend_blocks_and_refresh_them() {
+    let all: Vec<Went> = (0..300).map(|seed| history(seed, ftl::Plant::Nothing)).collect();
+    let count = |of: fn(&Went) -> bool| all.iter().filter(|went| of(went)).count();
+    let (lent, refreshed) = (count(|went| went.lent > 0), count(|went| went.refreshed > 0));
+    println!("of 300 histories {lent} lend blocks, {refreshed} refresh some");
+    assert!(lent >= 20 && refreshed >= 20 && count(|went| went.cuts > 0) >= 100, "{lent} {refreshed}");
 }
 
 /// The same histories, with a bug planted in the layer: they must find it, or they prove nothing.

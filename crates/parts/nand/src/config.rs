@@ -164,6 +164,8 @@ pub struct Wear {
     pub program_failure: f64,
     /// Probability that an erase fails, whatever its block's age.
     pub erase_failure: f64,
+    /// Blocks are used in both modes: each erase wears by the mode that it ends.
+    pub modes: bool,
 }
 
 /// Raw bit errors: `base + (wear + retention) + disturb`, each grown with the block's cycles.
@@ -261,6 +263,8 @@ pub struct Faults {
     pub program: f64,
     /// An erase fails.
     pub erase: f64,
+    /// A die of which every operation fails.
+    pub die: Option<u16>,
 }
 
 /// Variation between locations of the flash, as fractions of the nominal values: 0.1 means from 10 % below to 10 % above,

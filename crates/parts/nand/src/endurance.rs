@@ -58,6 +58,18 @@ impl Endurances {
         erases > self.least && erases > self.of(block, page)
     }
 
+    /// Like [`page_is_worn`](Self::page_is_worn), of a block that was erased `normal` times with all its bits a cell and
+    /// `slc` times in SLC mode. Assumed: an erase in SLC mode wears as the part of a cycle by which blocks that are always
+    /// used so endure longer.
+    pub(crate) fn is_worn_in_both(&self, block: usize, page: Option<u32>, (normal, slc): (u32, u32)) -> bool {
+        self.cycles_in_both((normal, slc)) > f64::from(self.of(block, page.unwrap_or(BLOCK)))
+    }
+
+    /// Cycles with all bits a cell that wear like `normal` of these and `slc` in SLC mode.
+    pub(crate) fn cycles_in_both(&self, (normal, slc): (u32, u32)) -> f64 {
+        f64::from(normal) + f64::from(slc) / self.slc_factor
+    }
+
     /// True if a block that was erased `erases` times can no longer be erased.
     #[inline]
     pub(crate) fn block_is_worn(&self, block: usize, erases: u32, slc: bool) -> bool {
@@ -131,6 +143,8 @@ mod tests {
             assert!(e.page_is_worn(block, page, limit + 1, false));
             assert!(!e.page_is_worn(block, page, limit * 10, true), "one bit a cell endures ten times as much");
             assert!(e.page_is_worn(block, page, limit * 10 + 1, true));
+            assert!(!e.is_worn_in_both(block, Some(page), (limit - 2, 20)), "twenty such cycles wear like two");
+            assert!(e.is_worn_in_both(block, Some(page), (limit - 2, 21)));
         }
     }
 }

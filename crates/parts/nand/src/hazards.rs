@@ -35,8 +35,9 @@ impl Hazards {
         let Config { wear, faults, .. } = *config;
         let seed = streams.stream("nand.endurance").bits();
         Hazards {
-            reads: config.errors.is_some() || faults.read > 0.0,
+            reads: config.errors.is_some() || faults.read > 0.0 || faults.die.is_some(),
             writes: wear.endurance.is_some()
+                || faults.die.is_some()
                 || wear.program_failure.max(wear.erase_failure).max(faults.program).max(faults.erase) > 0.0,
             faults,
             wear,
@@ -70,17 +71,25 @@ impl Hazards {
             if let Some(errors) = &self.errors {
                 let reads = store.read_of(block);
                 let age = clock.saturating_sub(store.written_of(block));
-                rate = rate.max(errors.rate(store.erases_of(block), age, reads, op.slc));
+                rate = rate.max(errors.rate(self.cycles_of(block, store), age, reads, op.slc));
             }
         }
         let mut outcome = Outcome { retries: 0, lost: false };
         if let Some(errors) = &self.errors {
             outcome = errors.outcome(rate, op.bytes, self.error_draws.unit());
         }
-        if self.fault_draws.chance(self.faults.read) || torn {
+        if self.fault_draws.chance(self.faults.read) || torn || self.faults.die == Some(op.address().die) {
             outcome = Outcome { retries: self.retries_max, lost: true };
         }
         (op.retries, op.lost) = (outcome.retries, outcome.lost);
+    }
+
+    /// Cycles that a block's errors go by.
+    fn cycles_of(&self, block: usize, store: &Store) -> u32 {
+        match (&self.endurances, store.erases_by_mode(block)) {
+            (Some(endurances), Some(erases)) => endurances.cycles_in_both(erases) as u32,
+            _ => store.erases_of(block),
+        }
     }
 
     /// True if the program or erase `op` fails.
@@ -91,6 +100,13 @@ impl Hazards {
         let worn = self.endurances.as_ref().is_some_and(|e| {
             op.planes.iter().map(|plane| first + plane as usize * blocks).any(|block| {
                 let erases = store.erases_of(block);
+                if let Some((normal, slc)) = store.erases_by_mode(block) {
+                    return match (op.kind, store.is_slc(block)) {
+                        (Kind::Program, _) => e.is_worn_in_both(block, Some(op.page), (normal, slc)),
+                        (_, true) => e.is_worn_in_both(block, None, (normal, slc + 1)),
+                        (_, false) => e.is_worn_in_both(block, None, (normal + 1, slc)),
+                    };
+                }
                 match op.kind {
                     Kind::Program => e.page_is_worn(block, op.page, erases, op.slc),
                     _ => e.block_is_worn(block, erases + 1, store.is_slc(block)),
@@ -103,7 +119,7 @@ impl Hazards {
         };
         // Each stream draws whatever the other says.
         let (fault, failure) = (self.fault_draws.chance(fault), self.failure_draws.chance(failure));
-        worn || fault || failure
+        worn || fault || failure || self.faults.die == Some(op.address().die)
     }
 }
 

@@ -105,6 +105,9 @@ impl Nand {
         if config.errors.is_some() {
             store.count_reads();
         }
+        if config.wear.modes {
+            store.count_modes();
+        }
         let g = &config.geometry;
         let mut all: Vec<Die> = (0..g.all_dies()).map(|die| Die::new(g.channel_of(die as u16))).collect();
         let independent = Independent::new(config, &mut all);

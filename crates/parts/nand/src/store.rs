@@ -10,6 +10,7 @@
 
 mod image;
 mod laid;
+mod modes;
 mod payload;
 mod rare;
 mod slots;
@@ -93,6 +94,8 @@ pub struct Store {
     programmed: Vec<UnitWrite>,
     /// Reads of each block since its erase; empty where nobody counts them.
     disturb: Vec<u32>,
+    /// Of each block's erases, those in SLC mode; empty where modes are not told apart.
+    slc_erases: Vec<u32>,
     clock_s: u32,
     /// A program or an erase was torn, once.
     any_torn: bool,
@@ -132,6 +135,7 @@ impl Store {
             buffers: vec![0; buffers as usize * unit_payload],
             programmed: Vec::new(),
             disturb: Vec::new(),
+            slc_erases: Vec::new(),
             clock_s: 0,
             any_torn: false,
             any_lost: false,
@@ -412,6 +416,7 @@ impl Store {
             if slot != 0 {
                 self.free_slot(slot);
             }
+            self.count_mode(index, state);
             self.blocks[index] = [0, erases + 1, 0];
             if let Some(laid) = &mut self.laid {
                 laid.erased(index);
@@ -471,6 +476,8 @@ impl Store {
             assert!(entry[STATE] & BAD == 0, "erase of bad block {block:?}");
             entry[ERASES] += 1;
             entry[STATE] |= ERASE_TORN;
+            let state = entry[STATE];
+            self.count_mode(index, state);
         }
     }
 
@@ -532,7 +539,8 @@ impl Store {
 
     /// Bytes this store holds of its blocks, pages and units, used or on the free list; payload and buffers included.
     pub fn bytes_held(&self) -> u64 {
-        let table = self.blocks.len() * size_of::<Entry>() + self.disturb.len() * 4 + self.buffers.len();
+        let counts = (self.disturb.len() + self.slc_erases.len()) * 4;
+        let table = self.blocks.len() * size_of::<Entry>() + counts + self.buffers.len();
         table as u64 + self.slots.bytes_held() + self.rares.bytes_held() + self.laid_bytes()
     }
 }

@@ -295,6 +295,13 @@ fn every_movement_moves_what_it_says() {
     store.apply(&Move::ZeroBuffer { buffer: 1, keep: 0b0010 }, &mut host);
     assert_eq!(store.buffer(1), stamps([0, 3, 0, 0]));
 
+    store.apply(&Move::XorFlash { page, unit: 0, buffer: 3 }, &mut host);
+    assert_eq!(store.buffer(3), stamps([0, 3, 4, 5]));
+    store.apply(&Move::XorBuffer { from: 2, to: 3 }, &mut host);
+    assert_eq!(store.buffer(3), stamps([0, 0, 4, 5]));
+    store.apply(&Move::XorBuffer { from: 3, to: 2 }, &mut host);
+    assert_eq!(store.buffer(2), stamps([0, 3, 4, 5]));
+
     host.open(read, 4).fill(0xee);
     store.apply(&Move::FlashToHost { page, unit: 0, from: 2, sectors: 2, tag: read, to: 0 }, &mut host);
     store.apply(&Move::BufferToHost { buffer: 1, from: 1, sectors: 1, tag: read, to: 2 }, &mut host);

@@ -78,9 +78,11 @@ pub struct BusReport {
     pub dram_bytes: u64,
     /// Bytes of other programs' traffic.
     pub traffic_bytes: u64,
-    /// Mean time of a line of other programs' while data were moved, if there is any.
-    pub traffic_beside: Option<Time>,
-    /// The same without storage.
+    /// Lines of other programs while data were moved.
+    pub traffic_lines: u64,
+    /// The sum of their times.
+    pub traffic_waits: Time,
+    /// Mean time of such a line without storage.
     pub traffic_alone: Option<Time>,
 }
 
@@ -372,7 +374,6 @@ impl Buses {
         let moved = self.counts.to_device + self.counts.to_host;
         let last = self.live.channels.len() - 1;
         let alone = (self.traffic > 0).then(|| alone(&self.device, self.shared, self.traffic));
-        let beside = (self.counts.lines > 0).then(|| self.counts.waits / self.counts.lines);
         let of = |number: usize| BusReport {
             name: self.name(number),
             busy: self.busy_of(number, now),
@@ -384,7 +385,8 @@ impl Buses {
             } else {
                 0
             },
-            traffic_beside: beside.filter(|_| number == last),
+            traffic_lines: if number == last { self.counts.lines } else { 0 },
+            traffic_waits: if number == last { self.counts.waits } else { Time::ZERO },
             traffic_alone: alone.filter(|_| number == last),
         };
         (0..=last).map(of).collect()

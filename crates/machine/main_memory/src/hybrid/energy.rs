@@ -23,6 +23,15 @@ impl EnergyByMemory {
     pub fn total(&self) -> Energy {
         self.cache + self.table + self.flash.total()
     }
+
+    /// Energy drawn between an earlier reading and this one.
+    pub fn since(&self, earlier: &EnergyByMemory) -> EnergyByMemory {
+        EnergyByMemory {
+            cache: self.cache - earlier.cache,
+            table: self.table - earlier.table,
+            flash: self.flash.since(&earlier.flash),
+        }
+    }
 }
 
 /// How far the flash is worn.
@@ -37,6 +46,11 @@ pub struct Wear {
 }
 
 impl Wear {
+    /// Of what the page table counted.
+    pub(super) fn of(stats: &nvmm::Stats) -> Wear {
+        Wear { programs: stats.programs.iter().sum(), host_programs: stats.programs[0], pages: stats.capacity }
+    }
+
     /// Seconds until `part` of the capacity is gone at the rate of writing seen in `elapsed`, where a page endures `mean`
     /// cycles, with a normal `deviation` of so many, and wear is spread evenly. Infinite where nothing was written.
     ///
@@ -108,9 +122,7 @@ impl HybridMemory {
 
     /// How far its flash is worn.
     pub fn wear(&self) -> Wear {
-        let stats = self.nvmm.stats();
-        let since = stats.since(&self.before);
-        Wear { programs: since.programs.iter().sum(), host_programs: since.programs[0], pages: stats.capacity }
+        Wear::of(&self.nvmm.stats().since(&self.before))
     }
 }
 

@@ -23,6 +23,7 @@ use events::{Event, View};
 use flow::Flow;
 pub use flow::FlowStats;
 use outside::{Around, purpose_of};
+pub use report::Reading;
 use system::parts::{CONTROLLER, HybridConfig};
 use way::Way;
 

@@ -1,19 +1,63 @@
 //! What the memory did, for a run's summary.
 
+use dram_cache::Stats as CacheStats;
 use serde_json::{Map, Value, json};
 use sim::Time;
 
 use super::HybridMemory;
+use super::energy::{EnergyByMemory, Wear};
+use super::flow::FlowStats;
+
+/// The memory's counters at one point in time.
+#[derive(Clone, Copy, Debug)]
+pub struct Reading {
+    /// When they were read.
+    pub at: Time,
+    cache: CacheStats,
+    table: nvmm::Stats,
+    flow: FlowStats,
+    /// Drawn until then.
+    pub energy: EnergyByMemory,
+}
+
+impl Reading {
+    /// The difference to an earlier reading; to `None`, this reading.
+    fn since(&self, earlier: Option<&Reading>) -> Reading {
+        let Some(earlier) = earlier else { return *self };
+        Reading {
+            at: self.at - earlier.at,
+            cache: self.cache.since(&earlier.cache),
+            table: self.table.since(&earlier.table),
+            flow: FlowStats {
+                translated: self.flow.translated - earlier.flow.translated,
+                blocked: self.flow.blocked - earlier.flow.blocked,
+                ..self.flow
+            },
+            energy: self.energy.since(&earlier.energy),
+        }
+    }
+}
 
 impl HybridMemory {
-    /// Caches, queues, page table, flash, energy by part and lifetime, until `end`.
-    pub fn report(&mut self, end: Time) -> Map<String, Value> {
-        let (cache, table, flow, wear) =
-            (*self.hybrid.stats(), self.nvmm.stats().since(&self.before), self.around.flow.stats(), self.wear());
-        let energy = self.energy(end);
+    /// Reads the counters at `now`, to which the memory comes.
+    pub fn reading(&mut self, now: Time) -> Reading {
+        Reading {
+            at: now,
+            cache: *self.hybrid.stats(),
+            table: self.nvmm.stats().since(&self.before),
+            flow: self.around.flow.stats(),
+            energy: self.energy(now),
+        }
+    }
+
+    /// Caches, queues, page table, flash, energy by part and lifetime, from an earlier reading (else from the beginning)
+    /// until `end`.
+    pub fn report(&mut self, end: &Reading, from: Option<&Reading>) -> Map<String, Value> {
+        let Reading { at, cache, table, flow, energy } = end.since(from);
+        let wear = Wear::of(&table);
         let endurance = self.config.nand.wear.endurance;
         let lifetime = |part: f64| {
-            let days = endurance.map(|e| wear.lifetime_s(end, e.mean, e.deviation, part) / 86400.0);
+            let days = endurance.map(|e| wear.lifetime_s(at, e.mean, e.deviation, part) / 86400.0);
             days.filter(|days| days.is_finite())
         };
         let report = json!({

@@ -93,9 +93,22 @@ fn draw_sets(rng: &mut Rng) -> (Vec<(&'static str, String)>, Preparation) {
     };
     set("ftl.slc_cache.size", format!("{}B", slc_blocks * all_planes * (pages * page / bits)));
     set("ftl.slc_cache.fold", "1".to_owned());
-    let held = 6 + slc_blocks + if faulty { 4 } else { 0 };
+    // No draws of their own: with them all other ones would change.
+    let dynamic = cell != "slc" && blocks == 24 && pages > 6;
+    if dynamic {
+        set("ftl.slc_cache.dynamic", format!("{}B", 4 * all_planes * (pages * page / bits)));
+    }
+    if chips == 1 && planes == 2 {
+        set("ftl.refresh.reads", "16".to_owned());
+    }
+    let held = 6 + slc_blocks + u64::from(dynamic) + if faulty { 4 } else { 0 };
     let room = all_planes * (blocks - held) * pages * per_page;
-    let capacity = 8 + (room as f64 * pick(rng, &[0.5, 0.7, 0.8])) as u64;
+    let mut capacity = 8 + (room as f64 * pick(rng, &[0.5, 0.7, 0.8])) as u64;
+    if group == "drive" && rng.chance(0.5) {
+        let data = pick(rng, &[1u64, 2, 3]);
+        set("ftl.parity.stripe", data.to_string());
+        capacity = capacity * data / (data + 1);
+    }
     set("ftl.capacity", format!("{}B", capacity * unit));
     set("ftl.over_provisioning", "auto".to_owned());
     set("ftl.group", group.to_owned());

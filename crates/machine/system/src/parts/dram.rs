@@ -1,7 +1,14 @@
 //! The configuration of DRAM as main memory, or as a cache of it.
 
-use dram::{Config, Device, Scheduler};
+use dram::{Config, Device, Ranks, Scheduler};
 use sim::Time;
+
+/// Ranks of a channel that addresses alternate between. Assumed: firmware of servers offers 1, 2, 4 or 8. Streams in more ranks
+/// lose more clocks to changes of rank (tRTRS), streams in fewer wait for refreshes.
+const RANK_INTERLEAVE: u32 = 4;
+/// Read bursts that a channel's scheduler chooses from. Assumed; 32 to 64 are plausible. With 32 it sees too few of many streams
+/// to group them by rank.
+const READ_QUEUE: u32 = 64;
 
 /// Channels of DRAM behind one address space.
 #[derive(Clone, Debug, PartialEq)]
@@ -60,7 +67,9 @@ impl DramConfig {
     pub fn channel(&self, ports: u8) -> Config {
         let mut config = Config::new(self.device.clone());
         config.device.rows *= self.stack;
-        config.ranks[0].count = self.ranks;
+        let interleaved = self.ranks.min(RANK_INTERLEAVE);
+        config.ranks = vec![Ranks { count: interleaved, ..config.ranks[0] }; (self.ranks / interleaved) as usize];
+        config.read_queue = READ_QUEUE;
         config.scheduler = self.scheduler;
         config.hash = self.hash;
         config.ports = ports;

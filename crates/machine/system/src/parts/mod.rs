@@ -375,7 +375,9 @@ fn translation(system: &System, geometry: Geometry, payload: PayloadKind, lent: 
             separate: f.gc.streams,
             ahead: f.gc.ahead,
             idle: f.gc.idle,
+            batch: f.gc.batch,
             copies: f.gc.copies,
+            slack: f.gc.slack,
         },
         wear: layer::Wear { dynamic: f.wear_levelling.dynamic, static_threshold: f.wear_levelling.static_threshold },
         map_cache: f.map_cache.size.map(|bytes| layer::MapCache {
@@ -400,18 +402,34 @@ fn translation(system: &System, geometry: Geometry, payload: PayloadKind, lent: 
             protected: d.power_loss_protection && cached,
             high: part(d.write_cache.high),
             low: part(d.write_cache.low),
+            resume: part(d.write_cache.resume),
+            holds_reads: d.write_cache.holds_reads,
             idle: d.write_cache.idle.unwrap_or(Time::MAX),
         },
         read_copies: (system.copy_blocks > 0)
             .then(|| layer::ReadCopies { blocks: system.copy_blocks, units: units(d.read_cache.size) }),
-        slc: (system.slc_blocks + system.copy_blocks > 0).then(|| layer::SlcCache {
-            blocks: system.slc_blocks + system.copy_blocks,
-            bits: system.flash.cell.bits(),
-            fold: f.slc_cache.fold,
-        }),
+        slc: slc_cache(system),
+        refresh: layer::Refresh {
+            reads: f.refresh.reads,
+            age_s: f.refresh.age.map(|seconds| seconds as u32),
+            drive_age_s: system.flash.age.min(u64::from(u32::MAX)) as u32,
+        },
+        parity: f.parity.stripe,
         tags: d.max_commands,
         moves: payload != PayloadKind::None,
     }
+}
+
+fn slc_cache(system: &System) -> Option<layer::SlcCache> {
+    let blocks = system.slc_blocks + system.copy_blocks;
+    let cache = &system.ftl.slc_cache;
+    (blocks + system.dynamic_blocks > 0).then(|| layer::SlcCache {
+        blocks,
+        bits: system.flash.cell.bits(),
+        fold: cache.fold,
+        keep: (cache.keep * f64::from(system.slc_blocks + system.dynamic_blocks)) as u32,
+        dynamic: system.dynamic_blocks,
+    })
 }
 
 /// One a page type, whether the file gives one or all.
@@ -496,6 +514,7 @@ pub fn flash(system: &System, geometry: Geometry, payload: PayloadKind, buffers:
             factory_bad: f.bad_blocks,
             program_failure: f.failures.program,
             erase_failure: f.failures.erase,
+            modes: system.dynamic_blocks > 0,
         },
         errors,
         ecc: nand::Ecc {
@@ -517,7 +536,12 @@ pub fn flash(system: &System, geometry: Geometry, payload: PayloadKind, buffers:
             word_lines: f.variation.word_lines,
             bad_blocks: f.variation.bad_blocks,
         },
-        faults: nand::Faults { read: f.failures.read, program: 0.0, erase: 0.0 },
+        faults: nand::Faults {
+            read: f.failures.read,
+            program: 0.0,
+            erase: 0.0,
+            die: f.failures.die.map(|die| die as u16),
+        },
         power: nand::Power {
             read_uw: f.power.read,
             program_uw: f.power.program,

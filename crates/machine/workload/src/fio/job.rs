@@ -9,7 +9,7 @@ use sim::Time;
 use super::JobFileError;
 use super::keys;
 use super::pattern::{Kind, ReadWrite, Sizes, WRITE, divisor};
-use super::rules::{ExitAll, LatencyTarget, Steady, Strides, Trims};
+use super::rules::{ContinueOnError, ExitAll, LatencyTarget, Steady, Strides, Trims};
 use super::value::{Amount, KbBase};
 use crate::dist::Distribution;
 use crate::trace::Record;
@@ -78,6 +78,9 @@ pub(crate) struct Job {
     pub new_group: bool,
     pub exit_all: Option<ExitAll>,
     pub exit_what: ExitAll,
+    /// The same when it ends by an error.
+    pub exit_all_on_error: bool,
+    pub continue_on_error: Option<ContinueOnError>,
     /// A share in what the jobs of the same flow do; 0 for none.
     pub flow: u64,
     pub flow_id: u64,
@@ -130,7 +133,7 @@ pub(crate) struct Setting {
 }
 
 /// What a replay obeys; any other key shapes a generated pattern.
-const REPLAY_KEYS: [&str; 32] = [
+const REPLAY_KEYS: [&str; 34] = [
     "read_iolog",
     "iodepth",
     "runtime",
@@ -159,6 +162,8 @@ const REPLAY_KEYS: [&str; 32] = [
     "new_group",
     "exitall",
     "exit_what",
+    "exitall_on_error",
+    "continue_on_error",
     "flow",
     "flow_id",
     "flow_sleep",
@@ -238,6 +243,8 @@ impl Job {
             new_group: false,
             exit_all: None,
             exit_what: ExitAll::Group,
+            exit_all_on_error: false,
+            continue_on_error: None,
             flow: 0,
             flow_id: 0,
             flow_sleep: Time::ZERO,

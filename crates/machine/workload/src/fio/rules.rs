@@ -1,5 +1,6 @@
 //! Values of the keys that a job's course depends on.
 
+use media::Op;
 use sim::Time;
 
 /// Which jobs end with a job that has `exitall`: fio's `exit_what`.
@@ -11,6 +12,36 @@ pub(crate) enum ExitAll {
     Stonewall,
     /// All, those that have not begun included.
     All,
+}
+
+/// Requests whose errors do not end their job: fio's `continue_on_error`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ContinueOnError {
+    reads: bool,
+    writes: bool,
+}
+
+impl ContinueOnError {
+    /// fio's names. Verification checks stamps and ends the run, so that `verify` adds nothing.
+    pub const NAMES: [(&str, ContinueOnError); 8] = [
+        ("none", ContinueOnError::of(false, false)),
+        ("read", ContinueOnError::of(true, false)),
+        ("write", ContinueOnError::of(false, true)),
+        ("io", ContinueOnError::of(true, true)),
+        ("verify", ContinueOnError::of(false, false)),
+        ("all", ContinueOnError::of(true, true)),
+        ("0", ContinueOnError::of(false, false)),
+        ("1", ContinueOnError::of(true, true)),
+    ];
+
+    const fn of(reads: bool, writes: bool) -> ContinueOnError {
+        ContinueOnError { reads, writes }
+    }
+
+    /// True if a job goes on after an error of `op`: whatever is not a read counts as a write, as in fio.
+    pub(crate) fn covers(self, op: Op) -> bool {
+        if op == Op::Read { self.reads } else { self.writes }
+    }
 }
 
 /// fio's `zonemode=strided`: so many bytes in sequence, then so many that are skipped.

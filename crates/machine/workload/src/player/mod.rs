@@ -20,6 +20,7 @@
 //! Where a trace's devices lie on the drive, and what becomes of bytes that are not whole sectors, is told in
 //! [`Workload::open`].
 
+mod errors;
 mod flow;
 mod generated;
 mod log;
@@ -42,6 +43,7 @@ use sim::{Dense, Streams, Time};
 use crate::error::Error;
 use crate::fio::ExitAll;
 use crate::workload::{Plan, What, Workload};
+use errors::OnError;
 use flow::{Flows, Share};
 use generated::Generated;
 use log::Log;
@@ -155,6 +157,7 @@ struct Course {
     over: bool,
     stop: bool,
     exit_all: Option<ExitAll>,
+    on_error: OnError,
     /// It issues again when so many fewer than its depth, or no more than the least, are outstanding.
     batch: u32,
     low: u32,
@@ -246,7 +249,8 @@ impl Player {
                 }
             };
             total = total.zip(requests).map(|(a, b): (u64, u64)| a.saturating_add(b));
-            let course = Box::new(Course::new(plan, info.group, depth, &mut flows, streams)?);
+            let on_error = OnError::new(options.continue_on_error);
+            let course = Box::new(Course::new(plan, info.group, depth, on_error, &mut flows, streams)?);
             let (state, timer, levels) = (State::Idle, Time::ZERO, [0; DEPTHS]);
             jobs.push(Job { state, in_flight: 0, depth, timer, source, levels, course });
         }
@@ -573,40 +577,11 @@ impl Player {
             let held = self.flows.leave(&share);
             self.release(&held);
         }
-        match exit_all {
-            Some(ExitAll::Group) => self.stop(|course| course.group == group),
-            Some(ExitAll::Stonewall) => {
-                let stage = self.stage;
-                self.stop(|course| course.stage == stage);
-            }
-            Some(ExitAll::All) => self.stop(|_| true),
-            None => {}
+        if let Some(which) = exit_all {
+            self.stop_all(which, group);
         }
         if self.running == 0 || self.waits {
             self.start_stage(now);
-        }
-    }
-
-    /// Jobs end: they issue nothing more, or do not begin.
-    fn stop(&mut self, which: impl Fn(&Course) -> bool) {
-        for index in 0..self.jobs.len() {
-            let job = &mut self.jobs[index];
-            if job.course.over || job.course.stop || !which(&job.course) {
-                continue;
-            }
-            job.course.stop = true;
-            if let Source::Plain(generated) | Source::Generated(generated) = &mut job.source {
-                generated.stop();
-            }
-            let waits = match job.state {
-                State::Timed | State::Held => true,
-                State::Parked => job.in_flight == 0,
-                State::Idle | State::Ready | State::Ended => false,
-            };
-            if waits {
-                job.state = State::Ready;
-                self.ready.push(index as u16);
-            }
         }
     }
 
@@ -668,7 +643,14 @@ impl Player {
 
 impl Course {
     /// The course of a plan's job.
-    fn new(plan: &Plan, group: u32, depth: u32, flows: &mut Flows, streams: &Streams) -> Result<Course, Error> {
+    fn new(
+        plan: &Plan,
+        group: u32,
+        depth: u32,
+        on_error: OnError,
+        flows: &mut Flows,
+        streams: &Streams,
+    ) -> Result<Course, Error> {
         let (job, clone) = match &plan.what {
             What::Generate(job, clone) => (Some(&**job), *clone),
             What::Replay(_, job) => (job.as_deref(), 0),
@@ -682,6 +664,7 @@ impl Course {
             over: false,
             stop: false,
             exit_all: None,
+            on_error,
             batch: 1,
             low: depth,
             draining: false,
@@ -699,6 +682,7 @@ impl Course {
             course.delay = least + Time::from_ps(drawn);
         }
         course.exit_all = job.exit_all;
+        course.on_error = OnError::of(job, course.on_error);
         course.batch = job.batch_submit.max(job.batch_complete).min(depth);
         course.low = job.depth_low.unwrap_or(depth);
         course.share = flows.share(job);

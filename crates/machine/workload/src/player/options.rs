@@ -1,6 +1,7 @@
 //! What a player is told.
 
 use crate::error::Error;
+use crate::fio::ContinueOnError;
 
 /// How a workload meets a drive.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -11,12 +12,19 @@ pub struct Options {
     pub replay: Replay,
     /// What becomes of a trace's addresses beyond the drive. (A job file's region must always lie on it.)
     pub beyond: Beyond,
+    /// Errors that do not end a job, where the job does not say.
+    pub continue_on_error: ContinueOnError,
 }
 
 impl Options {
-    /// Open loop; addresses beyond the drive are errors.
+    /// Open loop; addresses beyond the drive are errors; the first error of a request ends its job.
     pub const fn new(capacity: u64) -> Options {
-        Options { capacity, replay: Replay::OpenLoop, beyond: Beyond::Error }
+        Options {
+            capacity,
+            replay: Replay::OpenLoop,
+            beyond: Beyond::Error,
+            continue_on_error: ContinueOnError::NAMES[0].1,
+        }
     }
 
     /// Whether they make sense.

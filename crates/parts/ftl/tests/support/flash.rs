@@ -59,7 +59,9 @@ impl SimpleFlash {
 
     pub fn erase(&mut self, at: BlockAddr) {
         for plane in at.planes.iter() {
-            self.pages.retain(|k, _| (k.0, k.1, k.2) != (at.die, plane, at.block));
+            for page in 0..self.geometry.pages {
+                self.pages.remove(&(at.die, plane, at.block, page));
+            }
             let info = self.info_mut(at, plane);
             assert!(!info.bad);
             *info = BlockInfo { erases: info.erases + 1, ..BlockInfo::default() };

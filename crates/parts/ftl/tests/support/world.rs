@@ -14,6 +14,10 @@ pub struct Faults {
     pub read: f64,
     pub program: f64,
     pub erase: f64,
+    /// Nothing that this die does ends well.
+    pub die: Option<u16>,
+    /// Erases after which a block fails every program with one bit a cell.
+    pub slc_cycles: Option<u32>,
 }
 
 #[derive(Clone, Debug)]
@@ -44,14 +48,14 @@ pub struct World {
     queues: Vec<Vec<Pending>>,
     out: Actions,
     rng: Rng,
-    faults: Faults,
+    pub faults: Faults,
     clock: u64,
     values: u64,
     /// Sectors whose data a failed read may have cost.
     forgiven: Vec<bool>,
     pub plant: Plant,
-    pub cuts: u32,
     pub lost_reads: u64,
+    pub cuts: u32,
     /// A read that this world makes for itself, and how it ended.
     probe: Option<Option<Status>>,
     /// The host has asked for its memory and not got it yet.
@@ -96,8 +100,8 @@ impl World {
             values: 0,
             forgiven: vec![false; sectors],
             plant: Plant::Nothing,
-            cuts: 0,
             lost_reads: 0,
+            cuts: 0,
             probe: None,
             releasing: false,
             config,
@@ -122,6 +126,33 @@ impl World {
             return;
         }
         if !self.end_one() {
+            self.idle();
+        }
+    }
+
+    /// Writes the whole drive once, in order.
+    pub fn fill(&mut self) {
+        let unit = u64::from(self.config.geometry.unit_bytes);
+        for number in 0..u64::from(self.config.user_units) {
+            while self.commands[0].is_some() {
+                if !self.end_one() {
+                    self.idle();
+                }
+            }
+            self.submit(Tag(0), Request::new(Op::Write, number * unit, unit));
+        }
+        self.drain();
+    }
+
+    /// One random step of a host that only overwrites whole units.
+    pub fn step_writing(&mut self) {
+        self.clock += 1;
+        let tag = self.commands.iter().position(Option::is_none).filter(|_| self.rng.chance(0.5));
+        if let Some(tag) = tag {
+            let unit = u64::from(self.config.geometry.unit_bytes);
+            let at = self.rng.below(u64::from(self.config.user_units));
+            self.submit(Tag(tag as u32), Request::new(Op::Write, at * unit, unit));
+        } else if !self.end_one() {
             self.idle();
         }
     }
@@ -287,6 +318,14 @@ impl World {
                 let data = vec![0; self.ram[buffer as usize].len()];
                 self.merge(buffer, keep, &data);
             }
+            Move::XorBuffer { from, to } => {
+                let data = self.ram[from as usize].clone();
+                self.xor(to, &data);
+            }
+            Move::XorFlash { page, unit, buffer } => {
+                let data = self.unit_data(page, unit);
+                self.xor(buffer, &data);
+            }
         }
     }
 
@@ -303,6 +342,11 @@ impl World {
                 *have = *new;
             }
         }
+    }
+
+    /// Padding has no data, and changes nothing.
+    fn xor(&mut self, buffer: u32, data: &[u64]) {
+        self.ram[buffer as usize].iter_mut().zip(data).for_each(|(have, new)| *have ^= *new);
     }
 
     fn answer_host(&mut self, tag: Tag, to: u32, data: &[u64]) {
@@ -335,7 +379,8 @@ impl World {
                 }
             }
             (Op::Read, Status::Uncorrectable) => {
-                assert!(self.faults.read > 0.0, "a read failed, and no read was made to fail");
+                let fails = self.faults.read > 0.0 || self.faults.die.is_some();
+                assert!(fails, "a read failed, and no read was made to fail");
                 self.lost_reads += 1;
             }
             (Op::Write, Status::Ok) => {
@@ -350,7 +395,8 @@ impl World {
             }
             (Op::Flush, Status::Ok) => self.oracle.flushed(asked),
             (Op::Write | Op::Flush, Status::NoSpace) => {
-                assert!(self.faults.program + self.faults.erase > 0.0, "no space, though nothing failed");
+                let fails = self.faults.program + self.faults.erase > 0.0 || self.faults.die.is_some();
+                assert!(fails, "no space, though nothing failed");
             }
             (op, status) => panic!("{op:?} ended with {status:?}"),
         }
@@ -385,12 +431,16 @@ impl World {
             }
             Pending::Answer(id) => self.done(id, Status::Ok),
             Pending::Read(op) => {
-                let fails = self.rng.chance(self.faults.read);
+                let fails = self.rng.chance(self.faults.read) || self.faults.die == Some(op.page.die);
                 let status = if fails { Status::Uncorrectable } else { Status::Ok };
                 self.done(op.id, status);
             }
             Pending::Program(op) => {
-                let fails = self.rng.chance(self.faults.program);
+                let plane = op.page.planes.iter().next().expect("a plane");
+                let erases = self.flash.info_mut(op.page.block(), plane).erases;
+                let worn = op.slc && self.faults.slc_cycles.is_some_and(|cycles| erases >= cycles);
+                let dead = self.faults.die == Some(op.page.die);
+                let fails = self.rng.chance(self.faults.program) || worn || dead;
                 let units = self.units_of(op.id);
                 // A page whose program failed cannot be read.
                 self.flash.program(op.page, op.sequence, op.slc, &units, false);
@@ -405,7 +455,7 @@ impl World {
                 self.done(op.id, status);
             }
             Pending::Erase(op) => {
-                let fails = self.rng.chance(self.faults.erase);
+                let fails = self.rng.chance(self.faults.erase) || self.faults.die == Some(op.block.die);
                 if fails {
                     self.flash.tear_erase(op.block);
                 } else {
@@ -516,7 +566,8 @@ impl World {
                         self.forgiven[sector] = false;
                     }
                     (Status::Uncorrectable, _) => {
-                        assert!(self.faults.read > 0.0, "sector {sector} cannot be read");
+                        assert!(self.faults.read > 0.0 || self.faults.die.is_some(), "sector {sector} cannot be read");
+                        self.lost_reads += 1;
                         self.forgiven[sector] = true;
                     }
                     (status, value) => panic!("sector {sector}: {status:?}, {value:?}"),
@@ -529,7 +580,8 @@ impl World {
 
     fn read_now(&mut self, at: u64, sectors: u64) -> (Vec<Option<u64>>, Status) {
         // Reads are not made to fail here: what cannot be read now is lost.
-        let faults = std::mem::take(&mut self.faults);
+        let faults = self.faults;
+        self.faults = Faults { die: faults.die, ..Faults::default() };
         let request = Request::new(Op::Read, at * SECTOR, sectors * SECTOR);
         let asked = self.clock;
         let data = vec![0; sectors as usize];

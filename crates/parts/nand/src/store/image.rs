@@ -133,7 +133,7 @@ impl Store {
             PayloadKind::Bytes => 2,
         };
         let any_order = u32::from(self.order == Order::Any);
-        let counted = u32::from(!self.disturb.is_empty());
+        let counted = u32::from(!self.disturb.is_empty()) | u32::from(!self.slc_erases.is_empty()) << 1;
         out.u32s(&[g.channels, g.chips, g.dies, g.planes, g.blocks, g.pages, g.page_bytes, g.unit_bytes])?;
         out.u32s(&[payload, any_order, counted, self.clock_s])?;
         let sum = out.sum();
@@ -141,10 +141,14 @@ impl Store {
         out.sum();
         for (number, entry) in self.blocks.iter().enumerate() {
             let reads = self.disturb.get(number);
+            let slc_erases = self.slc_erases.get(number);
             if entry[1..] != [0, 0] || reads.is_some_and(|n| *n != 0) {
                 out.u32s(&[number as u32, entry[1], entry[2]])?;
                 if let Some(reads) = reads {
                     out.u32s(&[*reads])?;
+                }
+                if let Some(slc_erases) = slc_erases {
+                    out.u32s(&[*slc_erases])?;
                 }
                 self.save_contents(entry, &mut out)?;
             }
@@ -231,8 +235,11 @@ impl Store {
         let order = if order == 0 { Order::InOrder } else { Order::Any };
         let mut store = Store::new(&geometry, kind, order, buffers);
         store.clock_s = clock_s;
-        if counted != 0 {
+        if counted & 1 != 0 {
             store.count_reads();
+        }
+        if counted & 2 != 0 {
+            store.count_modes();
         }
         store.load_blocks(&mut input)?;
         let sum = input.sum();
@@ -264,6 +271,12 @@ impl Store {
             }
             if let Some(reads) = self.disturb.get_mut(number as usize) {
                 *reads = input.u32()?;
+            }
+            if let Some(slc_erases) = self.slc_erases.get_mut(number as usize) {
+                *slc_erases = input.u32()?;
+                if *slc_erases > erases {
+                    return Err(ImageError::Damaged("erases of a block"));
+                }
             }
             let slot = if state < PAGE { 0 } else { self.load_contents(state, input)? };
             self.blocks[number as usize] = [slot, erases, state];

@@ -93,6 +93,12 @@ fn merge(to: &mut [u8], from: &[u8], keep: u64, sector_bytes: usize) {
     }
 }
 
+fn xor(to: &mut [u8], from: &[u8]) {
+    for (to, from) in to.iter_mut().zip(from) {
+        *to ^= from;
+    }
+}
+
 impl Store {
     /// Sectors of a RAM buffer.
     ///
@@ -171,6 +177,18 @@ impl Store {
                         to.fill(0);
                     }
                 }
+            }
+            Move::XorBuffer { from, to } => {
+                assert_ne!(from, to, "a buffer enters its own parity");
+                let (low, high) = self.buffers.split_at_mut(from.max(to) as usize * self.unit_payload);
+                let below = &mut low[from.min(to) as usize * self.unit_payload..][..self.unit_payload];
+                let above = &mut high[..self.unit_payload];
+                if to < from { xor(below, above) } else { xor(above, below) }
+            }
+            Move::XorFlash { page, unit, buffer } => {
+                let mut buffers = std::mem::take(&mut self.buffers);
+                xor(&mut buffers[buffer as usize * self.unit_payload..][..self.unit_payload], self.unit(page, unit));
+                self.buffers = buffers;
             }
         }
     }

@@ -222,8 +222,9 @@ impl Flash for Store {
     }
 
     fn block(&self, die: u16, plane: u32, block: u32) -> BlockInfo {
-        let BlockView { programmed, erases, bad, slc, erase_torn, .. } = Store::block(self, die, plane, block);
-        BlockInfo { programmed, erases, bad, slc, torn: erase_torn }
+        let BlockView { programmed, erases, bad, slc, erase_torn, written_s, .. } =
+            Store::block(self, die, plane, block);
+        BlockInfo { programmed, erases, bad, slc, torn: erase_torn, written_s }
     }
 
     /// # Panics

@@ -9,7 +9,7 @@ const CONTENT: &str = "requests carry no content that a drive could compress or 
 /// Logs and reports.
 const REPORTS: &str = "the results of a run hold latencies and throughput over time already";
 /// What an error does.
-const ERRORS: &str = "an error of the drive is counted and ends no job";
+const ERRORS: &str = "continue_on_error alone decides which errors end a job";
 /// How payload is checked.
 const CHECKS: &str = "payload is checked by stamps, sector by sector";
 /// Ways to another store.
@@ -142,7 +142,7 @@ const KEYS: &[(&str, &[&str])] = &[
             "ss_interval",
         ],
     ),
-    (ERRORS, &["continue_on_error", "ignore_error", "error_dump", "exitall_on_error", "skip_bad"]),
+    (ERRORS, &["ignore_error", "error_dump", "skip_bad"]),
     (
         CHECKS,
         &[

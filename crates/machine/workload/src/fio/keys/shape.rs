@@ -5,7 +5,7 @@ use sim::Time;
 use super::parse::{aligned, latency_percentile, sequence_of_steady, shares_of_random, skipped};
 use super::{Given, KeyHelp};
 use crate::fio::job::Job;
-use crate::fio::rules::{ExitAll, LatencyTarget};
+use crate::fio::rules::{ContinueOnError, ExitAll, LatencyTarget};
 
 pub(super) const KEYS: &[KeyHelp] = &[
     KeyHelp {
@@ -158,6 +158,29 @@ pub(super) const KEYS: &[KeyHelp] = &[
                 given.name(&[("group", ExitAll::Group), ("stonewall", ExitAll::Stonewall), ("all", ExitAll::All)])?;
             job.exit_what = what;
             job.exit_all = job.exit_all.map(|_| what);
+            Ok(())
+        },
+    },
+    KeyHelp {
+        name: "exitall_on_error",
+        aliases: &[],
+        form: "",
+        default: "off",
+        help: "When the job ends by an error, those that exit_what names end too.",
+        set: |job, given| {
+            job.exit_all_on_error = given.flag()?;
+            Ok(())
+        },
+    },
+    KeyHelp {
+        name: "continue_on_error",
+        aliases: &[],
+        form: "str",
+        default: "none",
+        help: "Errors that are counted and do not end the job: of reads (read), of all other requests (write), of both (io, \
+               all), or none.",
+        set: |job, given| {
+            job.continue_on_error = Some(given.name(&ContinueOnError::NAMES)?);
             Ok(())
         },
     },

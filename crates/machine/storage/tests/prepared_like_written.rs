@@ -1,0 +1,195 @@
+//! A drive that was prepared is the drive that a job leaves: pages, array reads per request and bandwidth agree.
+
+#[path = "support/closed_loop.rs"]
+mod closed_loop;
+#[path = "support/presets.rs"]
+mod presets;
+
+use closed_loop::fly;
+use system::parts::Parts;
+use storage::prepare::{Preparation, prepare};
+use storage::Machine;
+use system::System;
+use media::{Flash, Op, PageAddr, PlaneMask, Request};
+use nand::{PayloadKind, Store};
+use presets::{drives, shrunk};
+use sim::{Streams, Time};
+
+/// Array reads of all dies.
+fn array_reads(machine: &Machine) -> u64 {
+    let dies = machine.nand().config().geometry.all_dies() as u16;
+    (0..dies).map(|die| machine.nand().die_stats(machine.now(), die).reads).sum()
+}
+
+/// Array reads per request, and bytes per second, of reads of one size, sequential or random.
+#[derive(Clone, Copy, Debug)]
+#[allow(dead_code, reason = "shown where a test fails")]
+struct ReadFigures {
+    bytes: u64,
+    sequential: bool,
+    array_reads: f64,
+    rate: f64,
+}
+
+/// Each size and order with `passes` times the drive.
+fn read_figures(machine: &mut Machine, system: &System, passes: f64) -> Vec<ReadFigures> {
+    let (most, user_bytes) = (system.host.max_transfer, system.user_bytes);
+    let mut figures = Vec::new();
+    let mut rng = Streams::new(5).stream("test.reads");
+    for bytes in [4 << 10, 16 << 10, 128 << 10, 1 << 20].into_iter().filter(|bytes| *bytes <= most) {
+        for sequential in [true, false] {
+            let (reads, begun) = (array_reads(machine), machine.now());
+            let places = user_bytes / bytes;
+            let mut at = rng.below(places);
+            let count = (passes * places as f64).clamp(500.0, 100_000.0) as u32;
+            let flown = fly(machine, 16, count, || {
+                at = if sequential { (at + 1) % places } else { rng.below(places) };
+                Request::new(Op::Read, at * bytes, bytes)
+            });
+            let requests = f64::from(count);
+            let rate = flown.bytes as f64 / (flown.end - begun).ps() as f64 * 1e12;
+            let array_reads = (array_reads(machine) - reads) as f64 / requests;
+            figures.push(ReadFigures { bytes, sequential, array_reads, rate });
+        }
+    }
+    figures
+}
+
+/// The logical units of each page of a physical block.
+fn pages_of(store: &Store, die: u16, plane: u32, block: u32) -> Vec<Vec<u32>> {
+    let pages = 0..store.block(die, plane, block).programmed;
+    let at = |page| PageAddr { die, planes: PlaneMask::one(plane), block, page };
+    pages.map(|page| Flash::logical(store, at(page), plane).to_vec()).collect()
+}
+
+/// Fails unless both flashes have the same pages on each plane. Which blocks of the plane these are does not matter.
+fn assert_same_pages(what: &str, rule: &Store, job: &Store) {
+    let g = *rule.geometry();
+    for (die, plane) in (0..g.all_dies() as u16).flat_map(|die| (0..g.planes).map(move |plane| (die, plane))) {
+        let blocks = |store| {
+            let mut blocks: Vec<_> = (0..g.blocks).map(|block| pages_of(store, die, plane, block)).collect();
+            blocks.sort_unstable();
+            blocks
+        };
+        assert!(blocks(rule) == blocks(job), "{what}: die {die}, plane {plane} holds other pages after a job");
+    }
+}
+
+/// No request comes until the drive has nothing left to do.
+fn rest(machine: &mut Machine) {
+    let mut none = Vec::new();
+    while machine.next_event().is_some_and(|at| at < Time::MAX) {
+        machine.advance(Time::MAX, &mut none);
+    }
+    assert!(none.is_empty());
+}
+
+/// A drive that a job of sequential writes filled, switched off after a rest.
+fn filled_by_a_job(system: &System, parts: &Parts, streams: &Streams) -> Store {
+    let step = system.host.max_transfer.min(128 << 10);
+    let mut machine = Machine::erased(parts, streams).expect("a machine");
+    let mut at = 0;
+    fly(&mut machine, 1, parts.user_bytes.div_ceil(step) as u32, || {
+        at += step;
+        Request::new(Op::Write, at - step, step.min(parts.user_bytes + step - at))
+    });
+    fly(&mut machine, 1, 1, Request::flush);
+    rest(&mut machine);
+    machine.switch_off()
+}
+
+fn mounted(store: Store, parts: &Parts, streams: &Streams) -> Machine {
+    let (nand, ftl, _) = parts.mount(store, streams).expect("it mounts");
+    Machine::new(parts, ftl, nand)
+}
+
+#[test]
+fn a_filled_drive_holds_the_pages_that_a_job_wrote() {
+    for preset in drives() {
+        let system = shrunk(preset, &[("ftl.slc_cache.size", "0B")]);
+        let parts = Parts::new(&system, PayloadKind::None).expect("parts");
+        let streams = Streams::new(1);
+        let (mut rule, _) = prepare(&system, &parts, Preparation::Filled, &streams, None).expect("a filled drive");
+        rule.settle_all();
+        let job = filled_by_a_job(&system, &parts, &streams);
+        assert_same_pages(preset, &rule, &job);
+        let figures = |store| read_figures(&mut mounted(store, &parts, &streams), &system, 0.003);
+        compare(preset, &figures(rule), &figures(job), 0.01);
+    }
+}
+
+/// Where a job went through the SLC cache, folding decides which superblock holds what: pages differ, figures hardly. On
+/// `hmb-b` and `hmb-c` a short read is one array read per unit, and meets dies that folding filled out of turn.
+#[test]
+fn a_filled_drive_with_an_slc_cache_reads_as_the_drive_that_a_job_wrote() {
+    for preset in drives() {
+        let system = shrunk(preset, &[]);
+        let parts = Parts::new(&system, PayloadKind::None).expect("parts");
+        if parts.ftl.slc.is_none() {
+            continue;
+        }
+        let streams = Streams::new(1);
+        let (rule, _) = prepare(&system, &parts, Preparation::Filled, &streams, None).expect("a filled drive");
+        let job = filled_by_a_job(&system, &parts, &streams);
+        let figures = |store| read_figures(&mut mounted(store, &parts, &streams), &system, 0.2);
+        let bound = if parts.ftl.map_cache.is_some() { 0.05 } else { 0.01 };
+        compare(preset, &figures(rule), &figures(job), bound);
+    }
+}
+
+/// Fails unless array reads per request agree within 1 %, and bandwidth within `bound`.
+fn compare(drive: &str, prepared: &[ReadFigures], written: &[ReadFigures], bound: f64) {
+    let off = prepared.iter().zip(written).filter(|(rule, job)| {
+        let (reads, rate) = (rule.array_reads / job.array_reads - 1.0, rule.rate / job.rate - 1.0);
+        reads.abs() > 0.01 || rate.abs() > bound
+    });
+    let off: Vec<_> = off.map(|(rule, job)| format!("{rule:?}, after a job {job:?}")).collect();
+    assert!(off.is_empty(), "{drive}: {off:#?}");
+}
+
+/// Writes of a job at random places, the same number and places as the preparation makes. Where a unit lies is drawn for
+/// each drive: figures are sums over several.
+#[test]
+fn a_drive_overwritten_at_random_reads_as_the_drive_that_a_job_overwrote() {
+    for changes in [&[("ftl.group", "die")][..], &[("ftl.group", "drive"), ("ftl.map_cache.size", "64KiB")]] {
+        let mut sets = vec![
+            ("flash.channels", "2"),
+            ("flash.chips", "1"),
+            ("flash.dies", "2"),
+            ("flash.planes", "2"),
+            ("flash.blocks", "128"),
+            ("flash.pages", "24"),
+            ("ftl.over_provisioning", "0.4"),
+            ("ftl.slc_cache.size", "0B"),
+            ("device.write_cache.size", "1MiB"),
+            ("host.max_transfer", "128KiB"),
+        ];
+        sets.extend(changes);
+        let system = System::from_toml("drive", "title = \"drive\"", &sets).expect("a drive");
+        let parts = Parts::new(&system, PayloadKind::None).expect("parts");
+        let (unit, units) = (system.ftl.unit, parts.user_bytes / system.ftl.unit);
+        let (mut laid_out, mut written) = (Vec::new(), Vec::new());
+        for seed in 1..=8 {
+            let streams = Streams::new(seed);
+            let laid = |preparation| prepare(&system, &parts, preparation, &streams, None).expect("a prepared drive");
+            let (overwritten, prepared) = laid(Preparation::Overwritten);
+            let mut machine = mounted(laid(Preparation::Filled).0, &parts, &streams);
+            let mut rng = streams.stream("prepare.overwrite");
+            let count = (prepared.passes * units as f64) as u32;
+            fly(&mut machine, 1, count, || Request::new(Op::Write, rng.below(units) * unit, unit));
+            fly(&mut machine, 1, 1, Request::flush);
+            let figures = |store| read_figures(&mut mounted(store, &parts, &streams), &system, 1.0);
+            laid_out.push(figures(overwritten));
+            written.push(figures(machine.switch_off()));
+        }
+        compare("overwritten", &mean(&laid_out), &mean(&written), 0.01);
+    }
+}
+
+/// The mean of each figure over drives.
+fn mean(drives: &[Vec<ReadFigures>]) -> Vec<ReadFigures> {
+    let each =
+        |i: usize, of: fn(&ReadFigures) -> f64| drives.iter().map(|d| of(&d[i])).sum::<f64>() / drives.len() as f64;
+    let mean = |i| ReadFigures { array_reads: each(i, |f| f.array_reads), rate: each(i, |f| f.rate), ..drives[0][i] };
+    (0..drives[0].len()).map(mean).collect()
+}

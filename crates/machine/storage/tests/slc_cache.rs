@@ -1,0 +1,209 @@
+//! The SLC cache over time: folding goes by what the host wrote and by the pauses that it leaves, and a dynamic part is as
+//! large as the drive is empty.
+
+#[path = "support/closed_loop.rs"]
+mod closed_loop;
+#[path = "support/eight_dies.rs"]
+mod eight_dies;
+
+use closed_loop::fly;
+use eight_dies::drive;
+use system::parts::Parts;
+use storage::prepare::{Preparation, prepare};
+use storage::Machine;
+use system::System;
+use media::{Op, Request};
+use nand::PayloadKind;
+use sim::{Streams, Time};
+
+const UNIT: u64 = 4096;
+/// Units of a superblock, and of one in SLC mode.
+const BLOCK: u64 = 12_288;
+const SLC_BLOCK: u64 = BLOCK / 3;
+/// Copies in flight at most: two programs of eight units for each of eight dies.
+const IN_FLIGHT: u64 = 128;
+
+fn machine(system: &System, preparation: Preparation) -> (Machine, u64) {
+    let parts = Parts::new(system, PayloadKind::None).expect("parts");
+    let streams = Streams::new(1);
+    let (store, _) = prepare(system, &parts, preparation, &streams, None).expect("a prepared drive");
+    let (nand, ftl, _) = parts.mount(store, &streams).expect("it mounts");
+    (Machine::new(&parts, ftl, nand), u64::from(parts.ftl.user_units))
+}
+
+/// No request comes until `until`.
+fn rest_until(machine: &mut Machine, until: Time) {
+    let mut none = Vec::new();
+    while machine.next_event().is_some_and(|at| at <= until) {
+        machine.advance(until, &mut none);
+    }
+    assert!(none.is_empty());
+}
+
+fn rest(machine: &mut Machine, pause: Time) {
+    rest_until(machine, machine.now() + pause);
+}
+
+/// `count` requests, one every `gap`.
+fn trickle(machine: &mut Machine, gap: Time, count: u32, mut draw: impl FnMut() -> Request) {
+    let begin = machine.now();
+    let mut ended = Vec::new();
+    for number in 0..count {
+        let at = begin + gap * u64::from(number);
+        rest_until(machine, at);
+        machine.submit(at, 0, 0, draw());
+        while ended.is_empty() {
+            assert!(machine.advance(Time::MAX, &mut ended));
+        }
+        ended.clear();
+    }
+}
+
+fn copies(machine: &Machine) -> u64 {
+    machine.ftl().stats().programmed_copy
+}
+
+/// Copies that `count` random writes of eight units, one every `gap`, cause, and those that write amplification calls for: one
+/// to fold each unit, the others to collect the space that it takes.
+fn light_load(preparation: Preparation, gap: Time, count: u32) -> (f64, f64) {
+    let system = drive(&[("ftl.over_provisioning", "0.3"), ("ftl.slc_cache.size", "96MiB")]);
+    let parts = Parts::new(&system, PayloadKind::None).expect("parts");
+    let (_, prepared) = prepare(&system, &parts, preparation, &Streams::new(1), None).expect("a prepared drive");
+    let (mut machine, units) = machine(&system, preparation);
+    let mut rng = Streams::new(2).stream("test.writes");
+    trickle(&mut machine, gap, count, || Request::new(Op::Write, rng.below(units - 8) * UNIT, 8 * UNIT));
+    let (copied, called_for) =
+        (copies(&machine) as f64, 8.0 * f64::from(count) * prepared.write_amplification.expect("theory"));
+    println!("{preparation}, {gap}: {copied} copied, {called_for} called for");
+    (copied, called_for)
+}
+
+#[test]
+fn a_light_load_copies_what_it_calls_for() {
+    // A write every 5 ms leaves no idle time.
+    let (copied, called_for) = light_load(Preparation::Steady, Time::from_ms(5), 400);
+    assert!(copied > 0.5 * called_for && copied < 1.2 * called_for, "{copied} {called_for}");
+    // One every 50 ms does: a drive that has rested has nothing else to do.
+    let (copied, called_for) = light_load(Preparation::Rested, Time::from_ms(50), 1600);
+    assert!(copied > 2.0 * SLC_BLOCK as f64 && copied < 1.2 * called_for, "{copied} {called_for}");
+    // The full cache of a drive in a hurry is folded in such pauses, and space is collected ahead.
+    let (copied, called_for) = light_load(Preparation::Steady, Time::from_ms(50), 400);
+    assert!(copied > 3.0 * called_for, "{copied} {called_for}");
+}
+
+#[test]
+fn folding_ends_where_a_request_comes() {
+    let system = drive(&[("ftl.over_provisioning", "0.3"), ("ftl.slc_cache.size", "96MiB")]);
+    let (mut machine, units) = machine(&system, Preparation::Filled);
+    let mut next = 0;
+    fly(&mut machine, 16, (7 * SLC_BLOCK / 64) as u32, || {
+        next += 32 * UNIT;
+        Request::new(Op::Write, next - 32 * UNIT, 32 * UNIT)
+    });
+    let before = copies(&machine);
+    rest(&mut machine, Time::from_ms(60));
+    let idle = copies(&machine);
+    assert!(idle > before + 4 * IN_FLIGHT, "{} units were folded in a pause", idle - before);
+    // What is in flight ends; the rest of the cache stays where it is.
+    let mut rng = Streams::new(2).stream("test.reads");
+    trickle(&mut machine, Time::from_ms(2), 100, || Request::new(Op::Read, rng.below(units) * UNIT, UNIT));
+    let after = copies(&machine);
+    println!("{} units folded in a pause, {} once requests came", idle - before, after - idle);
+    assert!(after - idle <= IN_FLIGHT, "{} units were folded beside requests", after - idle);
+    rest(&mut machine, Time::from_ms(5000));
+    assert!(copies(&machine) >= before + 3 * SLC_BLOCK, "the next pause folds the rest");
+}
+
+#[test]
+fn idle_time_leaves_what_is_to_be_kept() {
+    let filled = |keep: &str| {
+        let sets = [("ftl.over_provisioning", "0.3"), ("ftl.slc_cache.size", "96MiB"), ("ftl.slc_cache.keep", keep)];
+        let (mut machine, _) = machine(&drive(&sets), Preparation::Filled);
+        burst(&mut machine, 0, 4 * SLC_BLOCK);
+        rest(&mut machine, Time::from_ms(5000));
+        copies(&machine)
+    };
+    // Four of six blocks are full; three of them stay.
+    let (all, half) = (filled("0"), filled("50%"));
+    assert_eq!((all, half), (4 * SLC_BLOCK, SLC_BLOCK));
+}
+
+/// Writes `units` in order from `first` on, 32 at a time; returns units a second in windows of 1024.
+fn burst(machine: &mut Machine, first: u64, units: u64) -> Vec<f64> {
+    let mut next = first * UNIT;
+    let windows = units / 1024;
+    (0..windows)
+        .map(|_| {
+            let begin = machine.now();
+            let flown = fly(machine, 16, 32, || {
+                next += 32 * UNIT;
+                Request::new(Op::Write, next - 32 * UNIT, 32 * UNIT)
+            });
+            1024.0 / (flown.end - begin).secs_f64()
+        })
+        .collect()
+}
+
+/// Units that a burst writes at full speed to a drive of which `fill` is in use.
+fn knee(sets: &[(&str, &str)], fill: f64, most: u64) -> (u64, u64) {
+    let sets: Vec<(&str, &str)> = [("ftl.over_provisioning", "0.3")].iter().chain(sets).copied().collect();
+    let (mut machine, units) = machine(&drive(&sets), Preparation::Erased);
+    let used = (units as f64 * fill) as u64 / 1024 * 1024;
+    burst(&mut machine, 0, used);
+    rest(&mut machine, Time::from_ms(20_000));
+    let rates = burst(&mut machine, used, most.min(units - used));
+    // Sorted, the middle of the first few: what fits the write cache is faster still.
+    let mut first = rates[1..6].to_vec();
+    first.sort_by(f64::total_cmp);
+    let at = rates.iter().position(|rate| *rate < 0.7 * first[2]).unwrap_or(rates.len());
+    (at as u64 * 1024, units - used)
+}
+
+/// The dynamic part holds a third of the unused capacity in whole blocks, and at most what it is given.
+#[test]
+fn a_dynamic_cache_shrinks_as_the_drive_fills() {
+    let mut last = u64::MAX;
+    for fill in [0.0, 0.25, 0.5, 0.75, 0.95] {
+        let (found, unused) = knee(&[("ftl.slc_cache.dynamic", "100GB")], fill, 300_000);
+        let expected = unused / BLOCK * SLC_BLOCK;
+        println!("{fill}: {found} units at full speed, {expected} expected");
+        assert!(found.abs_diff(expected) <= SLC_BLOCK + 2048, "{fill}: {found} units at full speed, not {expected}");
+        assert!(found < last, "{fill}: {found} units after {last}");
+        last = found;
+    }
+}
+
+#[test]
+fn a_dynamic_cache_is_no_larger_than_it_may_be() {
+    let sets = [("ftl.slc_cache.size", "32MiB"), ("ftl.slc_cache.dynamic", "64MiB")];
+    for (fill, blocks) in [(0.0, 6), (0.5, 6), (0.95, 4)] {
+        let (found, _) = knee(&sets, fill, 40_000);
+        let expected = blocks * SLC_BLOCK;
+        println!("{fill}: {found} units at full speed, {expected} expected");
+        assert!(found.abs_diff(expected) <= 2 * SLC_BLOCK + 2048, "{fill}: {found} units at full speed");
+    }
+}
+
+#[test]
+fn a_pause_gives_lent_blocks_back() {
+    let sets = [("ftl.over_provisioning", "0.3"), ("ftl.slc_cache.dynamic", "128MiB")];
+    let (mut machine, _) = machine(&drive(&sets), Preparation::Erased);
+    let first = burst(&mut machine, 0, 7 * SLC_BLOCK);
+    let lent = machine.ftl().dynamic_slc_units();
+    assert!((7 * SLC_BLOCK..=8 * SLC_BLOCK).contains(&lent), "{lent} units in SLC mode");
+    rest(&mut machine, Time::from_ms(60_000));
+    assert!(machine.ftl().dynamic_slc_units() <= SLC_BLOCK, "{} units", machine.ftl().dynamic_slc_units());
+    // The second burst has its full size again, and the next cut of the power finds what is in which mode.
+    let second = burst(&mut machine, 7 * SLC_BLOCK, 7 * SLC_BLOCK);
+    let slowest = second.iter().copied().fold(f64::MAX, f64::min);
+    let mean = first.iter().sum::<f64>() / first.len() as f64;
+    assert!(slowest > 0.7 * mean, "{slowest} of {mean} units a second in the second burst");
+    let before = machine.ftl().dynamic_slc_units();
+    let system = drive(&sets);
+    let parts = Parts::new(&system, PayloadKind::None).expect("parts");
+    machine.power_cut(&parts, &Streams::new(1)).expect("it mounts again");
+    let found = machine.ftl().dynamic_slc_units();
+    assert!(found <= before && found + SLC_BLOCK >= before, "{found} units in SLC mode after a cut, {before} before");
+    rest(&mut machine, Time::from_ms(1));
+    burst(&mut machine, 0, SLC_BLOCK);
+}

@@ -1,0 +1,116 @@
+//! The dynamic part of the SLC cache: blocks that hold one bit a cell for as long as the drive is not full.
+//!
+//! A lane may lend blocks to the cache as far as logical capacity is unused: the valid units outside of lent blocks, and
+//! the capacity of all blocks lent, stay within the lane's share of the logical units. Over-provisioning is never lent, and
+//! neither are the free blocks that collection keeps. A lent block is in SLC mode from its first program to its erase. The
+//! mode is in the spare area of its pages, where a mount finds it.
+
+use crate::Ftl;
+use crate::config::Config;
+use crate::layout::Layout;
+
+/// Which blocks are lent.
+#[derive(Default)]
+pub(crate) struct Lent {
+    /// A flag for each block; empty where none is ever lent.
+    of: Vec<bool>,
+    lanes: Vec<Lane>,
+}
+
+#[derive(Clone, Default)]
+struct Lane {
+    lent: u32,
+    /// No capacity is left to lend; looked at again when a block is closed or erased.
+    used_up: bool,
+}
+
+impl Lent {
+    pub(crate) fn new(config: &Config, layout: &Layout) -> Lent {
+        if config.slc.is_none_or(|slc| slc.dynamic == 0) {
+            return Lent::default();
+        }
+        Lent { of: vec![false; layout.all_blocks() as usize], lanes: vec![Lane::default(); layout.lanes as usize] }
+    }
+
+    /// True if `block` is in SLC mode.
+    #[inline]
+    pub(crate) fn holds(&self, block: u32) -> bool {
+        !self.of.is_empty() && self.of[block as usize]
+    }
+}
+
+impl Ftl {
+    /// True if `lane` may have one more block in SLC mode.
+    pub(crate) fn may_lend(&self, lane: u32) -> bool {
+        let (Some(slc), Some(of)) = (self.config.slc, self.lent.lanes.get(lane as usize)) else { return false };
+        !of.used_up && of.lent < slc.dynamic && self.lanes[lane as usize].free.len() > self.kept_free()
+    }
+
+    /// Opens the dynamic part of the cache where the static one has no free block: true if `lane` may lend one.
+    pub(crate) fn lends(&mut self, lane: u32) -> bool {
+        if !self.lanes[lane as usize].slc_free.is_empty() || !self.may_lend(lane) {
+            return false;
+        }
+        let fits = self.lent_fits(lane);
+        self.lent.lanes[lane as usize].used_up = !fits;
+        fits
+    }
+
+    /// True if one more lent block leaves room for the rest of the lane's share of the logical units.
+    fn lent_fits(&self, lane: u32) -> bool {
+        let outside: u64 = (lane * self.layout.blocks..(lane + 1) * self.layout.blocks)
+            .filter(|block| !self.lent.holds(*block))
+            .map(|block| u64::from(self.blocks.valid(block)))
+            .sum();
+        let share = crate::all_units(&self.config) / u64::from(self.layout.lanes);
+        let lent = u64::from(self.lent.lanes[lane as usize].lent) + 1;
+        outside + lent * u64::from(self.layout.block_units) <= share
+    }
+
+    /// `block` is in SLC mode from now on.
+    pub(crate) fn lend(&mut self, block: u32) {
+        self.lent.of[block as usize] = true;
+        self.lent.lanes[self.layout.lane_of(block) as usize].lent += 1;
+    }
+
+    /// A mount found `block` in SLC mode.
+    pub(crate) fn found_slc(&mut self, block: u32) {
+        if !self.is_slc(block) && !self.lent.of.is_empty() {
+            self.lend(block);
+        }
+    }
+
+    /// `block` is erased: it has all its bits a cell again.
+    pub(crate) fn give_back(&mut self, block: u32) {
+        if self.lent.of.is_empty() {
+            return;
+        }
+        let lane = &mut self.lent.lanes[self.layout.lane_of(block) as usize];
+        lane.used_up = false;
+        if std::mem::take(&mut self.lent.of[block as usize]) {
+            lane.lent -= 1;
+        }
+    }
+
+    /// A block of `lane` is full: what may be lent has changed.
+    pub(crate) fn look_at_lent_again(&mut self, lane: u32) {
+        if let Some(lane) = self.lent.lanes.get_mut(lane as usize) {
+            lane.used_up = false;
+        }
+    }
+
+    /// The oldest full lent block of `lane`, whose folding makes the most room for the fewest copies.
+    pub(crate) fn next_lent(&self, lane: u32) -> Option<u32> {
+        if self.lent.of.is_empty() {
+            return None;
+        }
+        let lent = |block: &&u32| self.lent.holds(**block);
+        self.lanes[lane as usize].slc_closed.iter().find(lent).copied().filter(|block| self.fits(lane, *block))
+    }
+
+    /// Units that the lent blocks hold at most.
+    pub fn dynamic_slc_units(&self) -> u64 {
+        let lent: u64 = self.lent.lanes.iter().map(|lane| u64::from(lane.lent)).sum();
+        lent * u64::from(self.slc_programs() * self.layout.program_units)
+    }
+}

@@ -1,0 +1,110 @@
+//! Where a [`LaidStream`] lies in flash: whole programs over the lanes in turn, to the blocks of each lane in ascending
+//! order.
+//!
+//! A drive that was filled has rested: what its SLC cache took is folded. The map that it wrote when it was switched off is
+//! still in that cache, if it fits. Programs are counted without those of parity.
+
+use super::stream::LaidStream;
+use crate::config::Config;
+use crate::layout::{Divisor, Layout};
+
+pub(super) struct Striped {
+    pub(super) stream: LaidStream,
+    lanes: u32,
+    by_lanes: Divisor,
+    lane_blocks: u32,
+    by_lane_blocks: Divisor,
+    /// Programs to the blocks of several bits a cell, and to all.
+    main: u32,
+    all: u32,
+    /// First block of a lane, and programs of a block: of the others, and of the SLC cache.
+    first: [u32; 2],
+    block_programs: [u32; 2],
+    by_block_programs: [Divisor; 2],
+    /// Units of each block's programs that hold nothing.
+    padding: Vec<u32>,
+}
+
+/// Indices of blocks of several bits a cell, and of one.
+const MAIN: usize = 0;
+const SLC: usize = 1;
+
+impl Striped {
+    pub(super) fn new(config: &Config, layout: &Layout) -> Striped {
+        let stream = LaidStream::new(config, layout);
+        let all = stream.len().div_ceil(layout.program_units);
+        let slc = config.slc.map_or(0, |slc| slc.blocks);
+        let copies = config.read_copies.map_or(0, |copies| copies.blocks);
+        let bits = config.slc.map_or(1, |slc| slc.bits);
+        let block_programs = [layout.block_programs, (layout.pages / bits).max(1) * layout.per_row];
+        let block_programs = block_programs.map(|programs| layout.data_before(programs));
+        let data = stream.data() / layout.program_units;
+        let cached = u64::from(all - data) <= u64::from((slc - copies) * layout.lanes) * u64::from(block_programs[SLC]);
+        let mut striped = Striped {
+            stream,
+            lanes: layout.lanes,
+            by_lanes: Divisor::new(layout.lanes),
+            lane_blocks: layout.blocks,
+            by_lane_blocks: Divisor::new(layout.blocks),
+            main: if cached { data } else { all },
+            all,
+            first: [slc, copies],
+            block_programs,
+            by_block_programs: block_programs.map(Divisor::new),
+            padding: vec![0; layout.all_blocks() as usize],
+        };
+        for (program, empty) in striped.stream.padded(layout.program_units) {
+            let (block, _) = striped.place(program);
+            striped.padding[block as usize] += empty;
+        }
+        striped
+    }
+
+    /// Programs of all blocks.
+    pub(super) fn all(&self) -> u32 {
+        self.all
+    }
+
+    /// Programs of the first `programs` that go to `lane`.
+    fn of_lane(&self, programs: u32, lane: u32) -> u32 {
+        self.by_lanes.quotient(programs + self.lanes - 1 - lane)
+    }
+
+    /// The block that program `program` of the stream goes to, and its number there.
+    #[inline]
+    pub(super) fn place(&self, program: u32) -> (u32, u32) {
+        let (mut of_lane, lane) = self.by_lanes.divide(program);
+        let mut kind = MAIN;
+        if program >= self.main {
+            (of_lane, kind) = (of_lane - self.of_lane(self.main, lane), SLC);
+        }
+        let (turn, number) = self.by_block_programs[kind].divide(of_lane);
+        (lane * self.lane_blocks + self.first[kind] + turn, number)
+    }
+
+    /// Which program of the stream number `number` of `block` is, if it is one.
+    #[inline]
+    pub(super) fn program(&self, block: u32, number: u32) -> Option<u32> {
+        let (lane, in_lane) = self.by_lane_blocks.divide(block);
+        let kind = usize::from(in_lane < self.first[MAIN]);
+        let turn = in_lane.checked_sub(self.first[kind]).filter(|_| number < self.block_programs[kind])?;
+        let before = if kind == SLC { self.of_lane(self.main, lane) } else { 0 };
+        let program = (before + turn * self.block_programs[kind] + number) * self.lanes + lane;
+        (program < if kind == SLC { self.all } else { self.main }).then_some(program)
+    }
+
+    /// Programs of `block` that are done.
+    pub(super) fn programs(&self, block: u32) -> u32 {
+        let (lane, in_lane) = self.by_lane_blocks.divide(block);
+        let kind = usize::from(in_lane < self.first[MAIN]);
+        let Some(turn) = in_lane.checked_sub(self.first[kind]) else { return 0 };
+        let main = self.of_lane(self.main, lane);
+        let of_lane = if kind == SLC { self.of_lane(self.all, lane) - main } else { main };
+        of_lane.saturating_sub(turn * self.block_programs[kind]).min(self.block_programs[kind])
+    }
+
+    /// Units of the programs of `block` that hold nothing.
+    pub(super) fn padding(&self, block: u32) -> u32 {
+        self.padding[block as usize]
+    }
+}

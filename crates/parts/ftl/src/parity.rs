@@ -1,0 +1,299 @@
+//! Parity across dies: the last program of each stripe of a superblock holds the exclusive or of the others.
+//!
+//! A stripe is as many consecutive programs of a block as [`Layout::stripe`] says, each on another die. While it is
+//! written, its parity grows in a buffer of the controller; when the last data program goes out, the parity follows. Until
+//! the parity is in flash the stripe is not protected, and neither is one that was being written when the power was cut.
+//!
+//! A program that fails while its stripe is open leaves the parity again. One that fails later costs the stripe its
+//! protection; its block is emptied as any block with a failed program. The parity takes the last place that has all
+//! planes: with planes lost, it changes places with the stripe's last program.
+//!
+//! The spare area of a program of parity says so ([`media::PARITY`]), which is how it is found again.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use media::{Action, Class, Move, OpId, ProgramOp, Status};
+
+use crate::blocks::Use;
+use crate::buffer::{Holds, NIL, Owner, Slots};
+use crate::command::{Kind, Operation};
+use crate::config::Config;
+use crate::lane::{Front, Room};
+use crate::layout::Layout;
+use crate::location::Location;
+use crate::rebuild::Rebuild;
+use crate::{Actions, Ftl};
+
+/// Blocks that may be written at once: for the host, for copies, and of the SLC cache.
+const STREAMS: u32 = 3;
+/// Programs of parity on their way to each die that takes some of a row. Assumed: as deep as a die's queue gets.
+const ON_THEIR_WAY: u32 = 4;
+
+/// A stripe that is being written.
+struct Open {
+    block: u32,
+    /// Its first program.
+    first: u32,
+    /// The program that its parity goes to.
+    place: u32,
+    /// First slot of its parity.
+    set: u32,
+    /// A program is in it.
+    begun: bool,
+}
+
+/// The parity of a drive.
+pub(crate) struct Parity {
+    /// First slots of the buffers that are free.
+    sets: Vec<u32>,
+    /// A stripe could not begin, since no buffer was free.
+    waiting: bool,
+    open: Vec<Open>,
+    /// Failed programs, by block and number, that the parity of their stripe leaves out.
+    left_out: BTreeSet<(u32, u32)>,
+    /// Sequence number of the first program of parity since the mount.
+    since: Option<u64>,
+    /// The slot in which a unit is rebuilt.
+    pub(crate) scratch: u32,
+    /// Reads whose page is being rebuilt.
+    pub(crate) rebuilds: BTreeMap<u32, Rebuild>,
+}
+
+/// Buffers of a program each: one for each open stripe, and those of parity on its way to flash.
+fn sets(config: &Config, layout: &Layout) -> u32 {
+    config.parity.map_or(0, |_| STREAMS + ON_THEIR_WAY * layout.per_row.div_ceil(layout.stripe))
+}
+
+/// Slots that parity takes.
+pub(crate) fn slots(config: &Config, layout: &Layout) -> u64 {
+    config.parity.map_or(0, |_| u64::from(sets(config, layout)) * u64::from(layout.program_units) + 1)
+}
+
+impl Parity {
+    pub(crate) fn new(config: &Config, layout: &Layout, slots: &mut Slots) -> Option<Parity> {
+        config.parity?;
+        let mut take = || slots.take(media::PARITY, Location::NOWHERE, Holds::Moving, Owner::System, 0);
+        let scratch = take();
+        let sets = (0..sets(config, layout)).map(|_| {
+            let first = take();
+            (1..layout.program_units).for_each(|i| assert_eq!(take(), first + i, "slots come in order at first"));
+            first
+        });
+        Some(Parity {
+            sets: sets.collect(),
+            waiting: false,
+            open: Vec::new(),
+            left_out: BTreeSet::new(),
+            since: None,
+            scratch,
+            rebuilds: BTreeMap::new(),
+        })
+    }
+
+    /// True if `program` of `block` failed and its stripe goes on without it.
+    pub(crate) fn leaves_out(&self, block: u32, program: u32) -> bool {
+        self.left_out.contains(&(block, program))
+    }
+
+    /// True if the program of parity with this number was issued since the mount.
+    pub(crate) fn is_since_mount(&self, sequence: u64) -> bool {
+        self.since.is_some_and(|since| since <= sequence)
+    }
+
+    /// True if the stripe of `block` that begins with program `first` is being written.
+    pub(crate) fn is_open(&self, block: u32, first: u32) -> bool {
+        self.open.iter().any(|open| (open.block, open.first) == (block, first))
+    }
+
+    fn of(&self, block: u32) -> Option<usize> {
+        self.open.iter().position(|open| open.block == block)
+    }
+
+    /// The open stripe of `block` gets no parity.
+    fn drop_open(&mut self, block: u32) {
+        if let Some(at) = self.of(block) {
+            let open = self.open.swap_remove(at);
+            self.sets.push(open.set);
+        }
+    }
+}
+
+impl Ftl {
+    /// The program that follows in `block`, whose next number is `next`: what the stripe's order makes of it. `None` if a
+    /// stripe begins and there is no buffer for its parity.
+    #[inline(never)]
+    pub(crate) fn enter_stripe(&mut self, lane: u32, block: u32, next: u32) -> Option<u32> {
+        let stripe = self.layout.stripe;
+        let place = if next.is_multiple_of(stripe) { self.parity_place(lane, block, next) } else { None };
+        let parity = self.parity.as_mut().expect("called only where there is parity");
+        if next.is_multiple_of(stripe) {
+            parity.drop_open(block);
+            if let Some(place) = place {
+                let Some(set) = parity.sets.pop() else {
+                    parity.waiting = true;
+                    return None;
+                };
+                parity.open.push(Open { block, first: next, place, set, begun: false });
+            }
+        }
+        let Some(at) = parity.of(block) else { return Some(next) };
+        let Open { first, place, .. } = parity.open[at];
+        let last = first + stripe - 1;
+        if next == last {
+            // The programs before it take none any more, or its own place does not: data may go there.
+            parity.drop_open(block);
+            return Some(place);
+        }
+        Some(if next == place { last } else { next })
+    }
+
+    /// Where the parity goes of the stripe of `block` that begins with `first`; none if it has less than two programs, or
+    /// some were done before the mount.
+    fn parity_place(&self, lane: u32, block: u32, first: u32) -> Option<u32> {
+        let programs = first..first + self.layout.stripe;
+        let ahead = &self.lanes[lane as usize].ahead;
+        if ahead.iter().any(|(at, program)| *at == block && programs.contains(program)) {
+            return None;
+        }
+        let units = |program: &u32| self.room_at(lane, block, *program).units;
+        let usable = programs.clone().filter(|program| units(program) > 0).count();
+        programs.max_by_key(units).filter(|_| usable > 1)
+    }
+
+    /// True if the host waits for a buffer, until a program of parity is done.
+    #[inline]
+    pub(crate) fn waits_for_parity(&self) -> bool {
+        self.parity.as_ref().is_some_and(|parity| parity.waiting)
+    }
+
+    /// The program `id` goes to `room`: its units enter the parity of their stripe, which follows if they are the last.
+    #[inline(never)]
+    pub(crate) fn join_stripe(&mut self, id: OpId, room: Room, class: Class, out: &mut Actions) {
+        let parity = self.parity.as_mut().expect("called only where there is parity");
+        let Some(at) = parity.of(room.block) else { return };
+        let open = &mut parity.open[at];
+        if room.program.wrapping_sub(open.first) >= self.layout.stripe {
+            return;
+        }
+        let (set, begun) = (open.set, std::mem::replace(&mut open.begun, true));
+        if self.config.moves {
+            if !begun {
+                let zero = |i| Move::ZeroBuffer { buffer: set + i, keep: 0 };
+                out.moves.extend((0..self.layout.program_units).map(zero));
+            }
+            self.xor_units(id, room, set, out);
+        }
+        self.end_stripe(room, class, out);
+    }
+
+    /// The units of the program `id` enter the parity in `set`, or leave it.
+    fn xor_units(&self, id: OpId, room: Room, set: u32, out: &mut Actions) {
+        for i in 0..room.units {
+            let from = self.operations.slot(id, i);
+            if from != NIL {
+                out.moves.push(Move::XorBuffer { from, to: set + self.physical(room, i) - room.unit });
+            }
+        }
+    }
+
+    /// Writes the parity of the open stripe of the block at `room` if no more data goes there.
+    fn end_stripe(&mut self, Room { lane, block, .. }: Room, class: Class, out: &mut Actions) {
+        let stripe = self.layout.stripe;
+        let parity = self.parity.as_ref().expect("called only where there is parity");
+        let Some(Open { first, place, .. }) = parity.of(block).map(|at| &parity.open[at]) else { return };
+        let (last, place) = (first + stripe - 1, *place);
+        let of_block =
+            |(at, front): (usize, &Option<Front>)| front.filter(|f| f.block == block).map(|front| (at, front));
+        let found = self.lanes[lane as usize].fronts.iter().enumerate().find_map(of_block);
+        let Some((stream, front)) = found else { return };
+        let data = |next: u32| if next == place { last } else { next };
+        let room = self.room_at(lane, block, place);
+        // Where no plane is left for it, the program that comes next gives it up.
+        if room.units == 0 || (front.next..last).any(|next| self.room_at(lane, block, data(next)).units > 0) {
+            return;
+        }
+        let fronts = &mut self.lanes[lane as usize].fronts;
+        fronts[stream] = (last + 1 < front.end).then_some(Front { next: last + 1, ..front });
+        if fronts[stream].is_none() {
+            self.blocks.set_usage(block, Use::Full);
+        }
+        self.program_parity(room, class, out);
+    }
+
+    fn program_parity(&mut self, room: Room, class: Class, out: &mut Actions) {
+        let parity = self.parity.as_mut().expect("called only where there is parity");
+        let at = parity.of(room.block).expect("an open stripe");
+        let Open { set, .. } = parity.open.swap_remove(at);
+        let sequence = self.sequence.issue();
+        parity.since.get_or_insert(sequence);
+        // Nothing waits for it to be durable.
+        self.sequence.retire(sequence);
+        let id = self.operations.start(Operation {
+            unit: room.unit,
+            logical: set,
+            count: room.units,
+            mask: u64::from(room.page.planes.0),
+            sequence,
+            first_sequence: sequence,
+            class,
+            ..Operation::of(Kind::Parity, room.block)
+        });
+        for i in 0..room.units {
+            self.operations.set_slot(id, i, set + self.physical(room, i) - room.unit);
+        }
+        self.operations.pad(id, room.units);
+        self.stats.programs += 1;
+        self.stats.parity_programs += 1;
+        self.stats.programmed_parity += u64::from(room.units);
+        self.blocks.writing(room.block);
+        let slc = self.is_slc(room.block);
+        out.actions.push(Action::Program(ProgramOp { id, page: room.page, sequence, class, slc }));
+    }
+
+    /// A program of parity has ended.
+    pub(crate) fn parity_done(&mut self, id: OpId, status: Status, out: &mut Actions) {
+        let Operation { subject: block, unit, logical: set, mask, .. } = self.operations.end(id);
+        if status != Status::Ok {
+            // Its stripe is not protected.
+            self.stats.failures += 1;
+            let program = (unit - block * self.layout.block_units) / self.layout.program_units;
+            self.close_failed(block, program, mask as u16);
+        }
+        let parity = self.parity.as_mut().expect("called only where there is parity");
+        parity.sets.push(set);
+        let waiting = std::mem::take(&mut parity.waiting);
+        self.written(block);
+        if waiting {
+            (self.host_stalled, self.host_paced, self.stirred) = (false, false, true);
+            self.collect_on(self.layout.lane_of(block), out);
+        }
+        self.pump_on(out);
+    }
+
+    /// The program `id` at `room` failed: its units leave the parity, if that is not written yet.
+    pub(crate) fn leave_stripe(&mut self, id: OpId, room: Room, out: &mut Actions) {
+        let parity = self.parity.as_mut().expect("called only where there is parity");
+        let Some(at) = parity.of(room.block) else { return };
+        let Open { first, set, .. } = parity.open[at];
+        if room.program.wrapping_sub(first) < self.layout.stripe {
+            parity.left_out.insert((room.block, room.program));
+            if self.config.moves {
+                self.xor_units(id, room, set, out);
+            }
+        }
+    }
+
+    /// No further program goes into `block`: its open stripe gets no parity.
+    pub(crate) fn drop_stripe(&mut self, block: u32) {
+        if let Some(parity) = &mut self.parity {
+            parity.drop_open(block);
+        }
+    }
+
+    /// `block` is erased.
+    pub(crate) fn forget_stripes(&mut self, block: u32) {
+        if let Some(parity) = &mut self.parity {
+            parity.left_out.retain(|(at, _)| *at != block);
+        }
+    }
+}

@@ -1,0 +1,154 @@
+//! Program failures retire blocks until the spare is used up; then the drive takes no more writes, and nothing is lost.
+
+mod support;
+
+use ftl::config::{Axis, Buffers, Collection, Config, Group, Policy, SlcCache, Wear};
+use media::Geometry;
+use sim::{Streams, Time};
+use support::world::{After, Faults, World};
+
+/// Spare over user data.
+const SPARE: f64 = 0.28;
+
+/// Dies of two planes. A failed program costs a superblock what is left of one die, and another block all that is left:
+/// superblocks span many dies, others have many pages.
+fn geometry(group: Group) -> Geometry {
+    let (channels, pages) = if group == Group::Drive { (4, 24) } else { (2, 48) };
+    Geometry { channels, chips: 2, dies: 1, planes: 2, blocks: 60, pages, page_bytes: 1024, unit_bytes: 1024 }
+}
+
+/// A drive with 28 % of spare.
+fn config(group: Group) -> Config {
+    let geometry = geometry(group);
+    Config {
+        user_units: (geometry.units() as f64 / (1.0 + SPARE)) as u32,
+        group,
+        stripe: [Axis::Channel, Axis::Way, Axis::Die, Axis::Plane],
+        multi_plane: true,
+        collection: Collection {
+            policy: Policy::Greedy,
+            start: 3,
+            separate: true,
+            ahead: 0,
+            idle: Time::from_us(50),
+            copies: None,
+            batch: 1,
+            slack: None,
+        },
+        wear: Wear { dynamic: true, static_threshold: None },
+        map_cache: None,
+        host_memory: None,
+        buffers: Buffers {
+            write: 16,
+            read: 0,
+            shared: false,
+            write_back: true,
+            protected: false,
+            high: 8,
+            low: 0,
+            resume: 0,
+            holds_reads: false,
+            idle: Time::from_us(20),
+        },
+        slc: None,
+        read_copies: None,
+        parity: None,
+        refresh: ftl::config::Refresh::default(),
+        tags: 8,
+        moves: true,
+        geometry,
+    }
+}
+
+/// Overwrites a drive at random until it takes no more; returns the part of its spare that was retired.
+fn retired_part(group: Group, cuts: bool, seed: u64) -> f64 {
+    let (config, geometry) = (config(group), geometry(group));
+    let spare = 1.0 - f64::from(config.user_units) / geometry.units() as f64;
+    // One block in forty fails while it is written once.
+    let faults = Faults { program: 0.025 / f64::from(geometry.pages), ..Faults::default() };
+    let mut world = World::new(config, faults, &[], seed);
+    let mut rng = Streams::new(seed).stream("test.retirement");
+    world.fill();
+    let mut steps = 0u64;
+    while !world.ftl.is_read_only() {
+        world.step_writing();
+        steps += 1;
+        if cuts && rng.chance(0.00002) {
+            world.power_cut();
+        }
+        assert!(steps < 20_000_000, "the drive never ends");
+    }
+    world.drain();
+    world.read_all(After::Reset { kept: true });
+    world.power_cut();
+    let bad = world.flash.info.values().filter(|info| info.bad).count() as f64;
+    let all = f64::from(geometry.all_dies() * geometry.planes * geometry.blocks);
+    println!(
+        "{group:?} seed {seed} cuts {}: {bad} of {all} blocks retired, {:.3} of the spare, {steps} steps",
+        world.cuts,
+        bad / all / spare
+    );
+    bad / all / spare
+}
+
+/// Overwrites a drive with a cache of one bit a cell, whose blocks wear out, and goes on without it.
+fn outlives_its_cache(group: Group) {
+    let (slc, cycles) = (SlcCache { blocks: 6, bits: 3, fold: 1, dynamic: 0, keep: 0 }, 30);
+    let config = config(group);
+    let main = f64::from(geometry(group).blocks - slc.blocks) / f64::from(geometry(group).blocks);
+    let config = Config { user_units: (f64::from(config.user_units) * main) as u32, slc: Some(slc), ..config };
+    let faults = Faults { slc_cycles: Some(cycles), ..Faults::default() };
+    let mut world = World::new(config, faults, &[], 1);
+    world.fill();
+    let worn = |world: &World| {
+        let in_cache = world.flash.info.iter().filter(|((_, _, block), _)| *block < slc.blocks);
+        in_cache.filter(|(_, info)| info.bad).count() as u32
+    };
+    let all = geometry(group).all_dies() * geometry(group).planes * slc.blocks;
+    let mut steps = 0;
+    while worn(&world) < all {
+        world.step_writing();
+        steps += 1;
+        assert!(!world.ftl.is_read_only(), "{group:?}: ended with {} of {all} cache blocks worn", worn(&world));
+        assert!(steps < 5_000_000, "{group:?}: {} of {all} cache blocks are worn", worn(&world));
+    }
+    let before = *world.ftl.stats();
+    for _ in 0..200_000 {
+        world.step_writing();
+    }
+    world.drain();
+    let written = world.ftl.stats().host_units - before.host_units;
+    println!("{group:?}: {steps} steps until the cache was worn, then {written} units");
+    assert!(!world.ftl.is_read_only() && written > 20_000, "{group:?}: {written} units after the cache was worn");
+    world.read_all(After::Reset { kept: true });
+    world.power_cut();
+}
+
+#[test]
+fn a_worn_cache_is_bypassed() {
+    for group in [Group::Drive, Group::Die, Group::Plane] {
+        outlives_its_cache(group);
+    }
+}
+
+fn retires_its_spare(group: Group) {
+    for seed in 0..4 {
+        let part = retired_part(group, seed % 2 == 1, seed);
+        assert!(part >= 0.9, "{group:?}, seed {seed}: {part:.3} of the spare retired");
+    }
+}
+
+#[test]
+fn superblocks_retire_their_spare() {
+    retires_its_spare(Group::Drive);
+}
+
+#[test]
+fn dies_retire_the_spare_of_all() {
+    retires_its_spare(Group::Die);
+}
+
+#[test]
+fn planes_retire_the_spare_of_all() {
+    retires_its_spare(Group::Plane);
+}

@@ -1,0 +1,67 @@
+//! Erases in SLC mode, of blocks that are used in both modes: each wears a block less.
+
+use super::{ERASES, SLC, Store};
+
+impl Store {
+    /// From now on erases in SLC mode are counted apart, four bytes a block.
+    pub fn count_modes(&mut self) {
+        if self.slc_erases.is_empty() {
+            self.slc_erases = vec![0; self.blocks.len()];
+        }
+    }
+
+    /// A block in `state` is erased.
+    #[inline]
+    pub(super) fn count_mode(&mut self, block: usize, state: u32) {
+        if state & SLC != 0
+            && let Some(erases) = self.slc_erases.get_mut(block)
+        {
+            *erases += 1;
+        }
+    }
+
+    /// Erases of a block with all its bits a cell, and in SLC mode; none where modes are not told apart.
+    pub(crate) fn erases_by_mode(&self, block: usize) -> Option<(u32, u32)> {
+        let slc = *self.slc_erases.get(block)?;
+        Some((self.blocks[block][ERASES] - slc, slc))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use media::{BlockAddr, Geometry, NOBODY, PageAddr, PlaneMask};
+
+    use super::*;
+    use crate::store::{Order, PayloadKind, UnitWrite};
+
+    #[test]
+    fn erases_are_counted_by_the_mode_that_they_end() {
+        let geometry = Geometry {
+            channels: 1,
+            chips: 1,
+            dies: 1,
+            planes: 1,
+            blocks: 2,
+            pages: 6,
+            page_bytes: 4096,
+            unit_bytes: 4096,
+        };
+        let mut store = Store::new(&geometry, PayloadKind::None, Order::InOrder, 0);
+        assert_eq!(store.erases_by_mode(0), None);
+        store.count_modes();
+        let planes = PlaneMask::one(0);
+        let unit = UnitWrite { logical: NOBODY, buffer: 0, lost: false };
+        for slc in [true, false, true, true] {
+            store.program(PageAddr { die: 0, planes, block: 0, page: 0 }, 1, slc, [unit]);
+            store.erase(BlockAddr { die: 0, planes, block: 0 });
+        }
+        // One that was not programmed has no mode.
+        store.erase(BlockAddr { die: 0, planes, block: 0 });
+        let mut image = Vec::new();
+        store.save(&mut image).expect("it is written to memory");
+        let read = Store::load(&mut &image[..], 0).expect("an image");
+        for store in [store, read] {
+            assert_eq!((store.erases_by_mode(0), store.erases_by_mode(1)), (Some((2, 3)), Some((0, 0))));
+        }
+    }
+}

@@ -1,0 +1,307 @@
+"""Inputs of every kind, and small random changes to them: the mutants that `mutations` plays."""
+
+import os
+import random
+import re
+import shutil
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+ROOT = Path(__file__).parent.parent
+TRACES = ROOT / "crates" / "workload" / "tests" / "data"
+TINY = ROOT / "tests" / "data" / "tiny.toml"
+
+JOB = """[global]
+bs=4k
+rw=randrw
+number_ios=200
+norandommap
+[a]
+iodepth=4
+rwmixread=70
+bssplit=4k/60:16k/40
+[b]
+stonewall
+rw=write
+bsrange=4k-16k
+size=1m
+fsync=10
+numjobs=2
+rate_iops=10000
+random_distribution=zipf:1.1
+"""
+SWEEP = f"""system = "{TINY}"
+seed = 1
+repeat = 1
+job = \"\"\"
+[j]
+rw=randread
+bs=4k
+iodepth={{depth}}
+number_ios=20
+\"\"\"
+[set]
+"flash.read" = "60us"
+[space]
+kind = "grid"
+[space.axes]
+depth = [1, 2]
+"flash.erase" = {{ from = "1ms", to = "2ms", steps = 2 }}
+[measures]
+more = "sum(jobs.read.iops) / 2"
+[objectives]
+iops = "most"
+"""
+CLAIMS = """title = "On tiny drives"
+[[claim]]
+id = "small.read_us"
+value = 60
+unit = "us"
+kind = "number"
+where = "Table 1"
+when = "reads"
+"""
+EXPERIMENT = f"""paper = "claims/small.toml"
+[runs.one]
+system = "{TINY}"
+precondition = "fill"
+job = \"\"\"
+[reads]
+rw=randread
+bs=4k
+number_ios=50
+\"\"\"
+[values]
+twice = "2 * one.read_us"
+[tests]
+number = {{ within = 0.5, set_by = "the editor" }}
+[claims]
+"small.read_us" = "twice / 2"
+"""
+WORDS = (
+    "0 -1 1 2 1e12 18446744073709551616 nan inf 0x10 1/0 true none auto steady 4k 1e309 64k-4k 100% zipf:0 é "
+    "\\ \" ' [ ] { } = ,"
+)
+
+
+def mutate_text(rng: random.Random, text: str) -> str:
+    """Change a text a little: lines, numbers, words, single characters, its length."""
+    for _ in range(rng.choice((1, 1, 1, 2, 3))):
+        lines = text.split("\n")
+        at = rng.randrange(len(lines))
+        match rng.randrange(12):
+            case 0:
+                del lines[at]
+            case 1:
+                lines.insert(at, rng.choice(lines))
+            case 2:
+                other = rng.randrange(len(lines))
+                lines[at], lines[other] = lines[other], lines[at]
+            case 3 | 4 | 5:
+                numbers = list(re.finditer(r"\d+(\.\d+)?", text))
+                if numbers:
+                    found = rng.choice(numbers)
+                    new = rng.choice((rng.choice(WORDS.split()), str(rng.randrange(200)), str(10 ** rng.randrange(25))))
+                    text = text[: found.start()] + new + text[found.end() :]
+                    continue
+            case 6 | 7:
+                words = list(re.finditer(r"[A-Za-z_.-]+", text))
+                if words:
+                    found = rng.choice(words)
+                    new = rng.choice((rng.choice(words)[0], rng.choice(WORDS.split()), found[0][:-1]))
+                    text = text[: found.start()] + new + text[found.end() :]
+                    continue
+            case 8:
+                lines[at] = lines[at] * rng.choice((2, 50, 5_000))
+            case 9:
+                lines = lines[:at]
+            case _:
+                line = lines[at]
+                place = rng.randrange(len(line) + 1)
+                lines[at] = line[:place] + rng.choice((*WORDS, "\0", "\t", "\x7f", "\ufeff")) + line[place + 1 :]
+        text = "\n".join(lines)
+        if not text:
+            return text
+    return text
+
+
+def mutate_bytes(rng: random.Random, content: bytes) -> bytes:
+    """Change bytes a little: flip, overwrite, cut, double, fill with zeros."""
+    data = bytearray(content)
+    for _ in range(rng.choice((1, 1, 2, 8))):
+        if not data:
+            return b"\0"
+        at = rng.randrange(len(data))
+        match rng.randrange(6):
+            case 0:
+                data[at] ^= 1 << rng.randrange(8)
+            case 1:
+                data[at : at + 8] = rng.randbytes(8)
+            case 2:
+                del data[at:]
+            case 3:
+                data += data[at : at + 4096]
+            case 4:
+                data[at : at + rng.randrange(4096)] = bytes(rng.randrange(4096))
+            case _:
+                del data[at : at + rng.randrange(64)]
+    return bytes(data)
+
+
+def copy_data(source: Path, target: Path) -> list[tuple[int, int]]:
+    """Copy a file and leave its holes; return the start and the end of each run of data."""
+    extents, at = [], 0
+    with source.open("rb") as old, target.open("wb") as new:
+        size = new.truncate(source.stat().st_size)
+        while at < size:
+            try:
+                at = os.lseek(old.fileno(), at, os.SEEK_DATA)
+            except OSError:
+                break  # only a hole is left
+            end = os.lseek(old.fileno(), at, os.SEEK_HOLE)
+            old.seek(at)
+            new.seek(at)
+            new.write(old.read(end - at))
+            extents.append((at, end))
+            at = end
+    return extents
+
+
+def mutate_data(rng: random.Random, path: Path, extents: list[tuple[int, int]]) -> None:
+    """Change bytes of a file a little where it has data: flip, overwrite, fill with zeros, swap, cut, add."""
+    with path.open("r+b") as file:
+        for _ in range(rng.choice((1, 1, 2, 8))):
+            start, end = rng.choice(extents)
+            at = rng.randrange(start, end)
+            file.seek(at)
+            match rng.randrange(8):
+                case 0 | 1:
+                    byte = file.read(1) or b"\0"
+                    file.seek(at)
+                    file.write(bytes([byte[0] ^ 1 << rng.randrange(8)]))
+                case 2 | 3:
+                    file.write(rng.randbytes(8))
+                case 4 | 5:
+                    file.write(bytes(rng.randrange(1, 4096)))
+                case 6:
+                    page = file.read(4096)
+                    file.seek(rng.choice(extents)[0])
+                    file.write(page)
+                case _:
+                    file.truncate(at if rng.random() < 0.7 else path.stat().st_size + 4096)
+
+
+def changed(rng: random.Random, content: bytes) -> bytes:
+    """Change a file's content, as a text where it is one."""
+    try:
+        text = content.decode()
+    except UnicodeDecodeError:
+        return mutate_bytes(rng, content)
+    if rng.random() < 0.15:
+        return mutate_bytes(rng, content)
+    return mutate_text(rng, text).encode()
+
+
+@dataclass(frozen=True)
+class Kind:
+    """A kind of input."""
+
+    name: str
+    make: Callable[[random.Random, Path, Path], list[str]]
+    """Writes a mutant into a folder, made from the inputs in another; returns the command that takes it."""
+
+
+def _write(path: Path, content: bytes) -> str:
+    path.write_bytes(content)
+    return str(path)
+
+
+def _systems() -> dict[str, bytes]:
+    return {path.stem: path.read_bytes() for path in sorted((ROOT / "systems").glob("*.toml"))}
+
+
+def system(rng: random.Random, folder: Path, kept: Path) -> list[str]:
+    """A preset or the tiny drive, checked, and run if it is one of storage."""
+    files = _systems()
+    name = rng.choice((*files, *["tiny"] * 4))
+    path = _write(folder / "system.toml", changed(rng, TINY.read_bytes() if name == "tiny" else files[name]))
+    if rng.random() < 0.5 and name == "tiny":
+        return ["run", path, _write(folder / "job.fio", JOB.encode()), "--cache", "none"]
+    return ["check", path, *rng.choice(([], ["--changed"], ["--scale", "1/8"]))]
+
+
+def job(rng: random.Random, folder: Path, kept: Path) -> list[str]:
+    """A fio job on a tiny drive."""
+    path = _write(folder / "job.fio", changed(rng, JOB.encode()))
+    return [
+        "run",
+        str(TINY),
+        path,
+        *rng.choice(([], ["--warm-up", "1ms"], ["--precondition", "fill"])),
+        "--cache",
+        "none",
+    ]
+
+
+def trace(rng: random.Random, folder: Path, kept: Path) -> list[str]:
+    """A block trace on a tiny drive."""
+    names = sorted(path for path in TRACES.glob("sample.*") if "lackey" not in path.name and "memory" not in path.name)
+    source = rng.choice(names)
+    path = _write(folder / source.name, changed(rng, source.read_bytes()))
+    return ["run", str(TINY), path, "--wrap", "--replay", rng.choice(("closed:4", "scaled:0.001")), "--cache", "none"]
+
+
+def pages(rng: random.Random, folder: Path, kept: Path) -> list[str]:
+    """A page trace through policies."""
+    text = "# nandram pages 4096\n" + "\n".join(str(rng.randrange(20)) for _ in range(200)) + "\n"
+    files = [
+        path for path in (ROOT / "python" / "nandram" / "traces" / "xip").glob("*.zst") if path.stat().st_size < 3000
+    ]
+    content = rng.choice(files).read_bytes() if files and rng.random() < 0.3 else text.encode()
+    name = "trace.pages.zst" if content[:4] == b"\x28\xb5\x2f\xfd" else "trace.pages"
+    return ["paging", _write(folder / name, changed(rng, content)), "--sram", "16KiB", "--policy", "lru,min"]
+
+
+def experiment(rng: random.Random, folder: Path, kept: Path) -> list[str]:
+    """A paper of our own: its claims or its experiment."""
+    claims, text = CLAIMS.encode(), EXPERIMENT.encode()
+    if rng.random() < 0.4:
+        claims = changed(rng, claims)
+    else:
+        text = changed(rng, text)
+    (folder / "claims").mkdir()
+    _write(folder / "claims" / "small.toml", claims)
+    return ["reproduce", _write(folder / "small.toml", text), "--cache", "none", "--jobs", "1"]
+
+
+def sweep(rng: random.Random, folder: Path, kept: Path) -> list[str]:
+    """A sweep of four short runs."""
+    path = _write(folder / "sweep.toml", changed(rng, SWEEP.encode()))
+    return ["sweep", path, "-o", str(folder / "out"), "--jobs", "1", "--cache", "none"]
+
+
+def result(rng: random.Random, folder: Path, kept: Path) -> list[str]:
+    """A folder of results, of a run or of a sweep, with one file changed."""
+    kind = rng.choice(("run", "run", "sweep"))
+    made = folder / kind
+    shutil.copytree(kept / kind, made)
+    path = rng.choice(sorted(path for path in made.rglob("*") if path.is_file() and path.name != "report.html"))
+    if rng.random() < 0.1:
+        path.unlink()
+    else:
+        path.write_bytes(changed(rng, path.read_bytes()))
+    if kind == "run" and rng.random() < 0.5:
+        return ["compare", str(made), str(kept / "run")]
+    return ["report", str(made), "-o", str(folder / "report.html"), "--no-sensitivity"]
+
+
+def memory(rng: random.Random, folder: Path, kept: Path) -> list[str]:
+    """A memory on a file."""
+    path = folder / "some.memory"
+    extents = copy_data(kept / "some.memory", path)
+    mutate_data(rng, path, extents)
+    return ["memory", rng.choice(("info", "check", "tokens")), str(path)]
+
+
+KINDS = [Kind(make.__name__, make) for make in (system, job, trace, pages, experiment, sweep, result, memory)]

@@ -1,0 +1,116 @@
+"""Reports of a run, a sweep, a comparison and a probe in a browser (`make test-system`): wide, narrow, light, dark.
+
+Screenshots are left in ``build/screenshots``.
+"""
+
+import base64
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import nandram
+from conftest import TINY
+from nandram.report import comparison_page
+from report.pages import Page
+from report.test_over_time import domains
+from report.test_report_browser import SHOTS, browser, show, size
+
+pytestmark = pytest.mark.system
+__all__ = ["browser"]
+
+DEPTHS = "[global]\nrw=randrw\nrwmixread=70\nbs=4k\nnorandommap\nnumber_ios=3000\n" + "".join(
+    f"[depth{depth}]\nstonewall\niodepth={depth}\n" for depth in (1, 4, 16)
+)
+SWEEP = f"""system = "{TINY}"
+precondition = "fill"
+repeat = 2
+job = '''
+[reads]
+rw=randread
+bs=4k
+iodepth={{depth}}
+number_ios=500
+norandommap
+'''
+[space]
+kind = "grid"
+axes = {{ depth = [1, 2, 4, 8], "flash.read" = ["20us", "40us", "60us"], "flash.erase" = ["1ms", "2ms"] }}
+[objectives]
+iops = "most"
+mean_us = "least"
+"""
+CUT = """
+return [...document.querySelectorAll("figure svg")].flatMap((svg) => {
+  const frame = svg.getBoundingClientRect();
+  const beyond = (box) => box.width && (box.left < frame.left - 1 || box.right > frame.right + 1);
+  return [...svg.querySelectorAll("text")]
+    .filter((each) => getComputedStyle(each).opacity > 0 && beyond(each.getBoundingClientRect()))
+    .map((each) => each.textContent);
+});
+"""
+"""Texts of charts and drawings that reach beyond them."""
+EMPTY_MOST = 1 / 3
+"""Part of a card that no rectangle without a mark, a line or a letter in it exceeds."""
+
+
+@pytest.fixture(scope="module")
+def pages(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    folder = tmp_path_factory.mktemp("pages")
+    job, sweep = folder / "depths.fio", folder / "sweep.toml"
+    job.write_text(DEPTHS)
+    sweep.write_text(SWEEP)
+    drive = nandram.load("nvme-client-tlc", scale="1/64")
+    nandram.run(drive, job, precondition="steady", cache=None, output=folder / "run")
+    nandram.sweep(sweep, folder / "sweep", jobs=1, cache=None)
+    nandram.write_report(folder / "sweep", output=folder / "sweep.html")
+    found = nandram.compare(TINY, nandram.load(TINY, {"flash.read": "70us"}), job, seeds=2, precondition="fill")
+    comparison_page(found, folder / "comparison.html")
+    nandram.probe(TINY, cache=None).save(folder / "probe")
+    names = {"run": "run/report.html", "sweep": "sweep.html", "comparison": "comparison.html"}
+    return {name: folder / path for name, path in (names | {"probe": "probe/report.html"}).items()}
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("width", [1280, 400])
+@pytest.mark.parametrize("name", ["run", "sweep", "comparison", "probe"])
+def test_cards_are_filled_and_nothing_is_cut(
+    browser: Any, pages: dict[str, Path], name: str, width: int, scheme: str
+) -> None:
+    show(browser, pages[name].as_uri(), width, "screen", scheme)
+    assert browser.get_log("browser") == []
+    assert browser.execute_script("return document.documentElement.scrollWidth") <= width
+    size(browser, width, browser.execute_script("return document.documentElement.scrollHeight"))
+    assert browser.execute_script(CUT) == []
+    picture = browser.execute_cdp_cmd("Page.captureScreenshot", {"format": "png"})["data"]
+    SHOTS.mkdir(parents=True, exist_ok=True)
+    (SHOTS / f"{name}-{scheme}-{width}.png").write_bytes(base64.b64decode(picture))
+    script = (Path(__file__).parent / "emptiness.js").read_text()
+    cards = browser.execute_async_script(script, picture)
+    assert cards
+    assert {card: part for card, part in cards if part > EMPTY_MOST} == {}
+
+
+def test_a_run_with_several_depths_is_drawn_over_depth(pages: dict[str, Path]) -> None:
+    titles = {each["title"] for each in Page(pages["run"].read_text()).figures}
+    assert {"Requests per second over queue depth", "99th percentile over queue depth"} <= titles
+
+
+def test_axes_magnify_no_noise_and_bars_begin_at_nothing(pages: dict[str, Path]) -> None:
+    def marks(spec: Any) -> set[str]:
+        return {each["mark"]["type"] for each in [spec, *spec.get("layer", [])] if "mark" in each}
+
+    bars = 0
+    for name, page in pages.items():
+        for figure in Page(page.read_text()).figures:
+            title, spec = figure["title"], figure["spec"]
+            if title.startswith("Utilization"):
+                assert [0, 1] in domains(spec), title
+            if "bar" in marks(spec):
+                bars += 1
+                scales = [layer["encoding"]["x"]["scale"] for layer in spec["layer"]]
+                assert all(each.get("zero") or each["domain"][0] == 0 for each in scales), (name, title)
+            if title == "Change by figure":
+                low, high = next(each for each in domains(spec) if isinstance(each[0], int | float))
+                assert low <= -5 < 5 <= high
+    assert bars >= 4
