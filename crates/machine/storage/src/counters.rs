@@ -6,8 +6,8 @@ use ftl::{Occupancy, Stats};
 use nand::{DieStats, EccStats, EnergyByPart};
 use sim::Time;
 
-use host_interface::shared_buffer::Report;
 use crate::machine::Machine;
+use host_interface::shared_buffer::Report;
 
 /// Counters at one point in time, or the difference between two.
 #[derive(Clone, Debug, Default)]

@@ -4,13 +4,13 @@
 mod closed_loop;
 
 use closed_loop::fly;
-use system::parts::Parts;
-use storage::prepare::{Preparation, prepare};
-use storage::Machine;
-use system::System;
 use media::{Op, Request, Status};
 use nand::PayloadKind;
 use sim::{Streams, Time};
+use storage::Machine;
+use storage::prepare::{Preparation, prepare};
+use system::System;
+use system::parts::Parts;
 
 /// Four dies of two planes: a stripe of three programs and their parity is a row of a superblock.
 const SMALL: [(&str, &str); 10] = [

@@ -15,10 +15,10 @@ use draw::{draw, pick};
 use sim::Streams;
 use world::{Counts, World};
 
-fn history(seed: u64, plant: ftl::Plant) -> Counts {
+fn history(seed: u64, injected: ftl::InjectedFault) -> Counts {
     let mut rng = Streams::new(seed).stream("test.machine");
     let drawn = draw(&mut rng);
-    let mut world = World::new(&drawn, seed, plant);
+    let mut world = World::new(&drawn, seed, injected);
     for life in 0..1 + rng.below(3) {
         let busy = pick(&mut rng, &[0.02, 0.1, 0.3]);
         for _ in 0..300 + rng.below(1500) {
@@ -75,7 +75,7 @@ fn histories_of_whole_machines_lose_nothing() {
             // Whoever repeats one wants to know what it is, also if it never ends.
             eprintln!("{}", describe(seed));
         }
-        let outcome = std::panic::catch_unwind(|| history(seed, ftl::Plant::Nothing));
+        let outcome = std::panic::catch_unwind(|| history(seed, ftl::InjectedFault::None));
         let counts = match outcome {
             Ok(counts) => counts,
             Err(cause) => {
@@ -119,11 +119,11 @@ fn planted_bugs_are_caught() {
     let _alone = HOOK.lock();
     let quiet = std::panic::take_hook();
     std::panic::set_hook(Box::new(|_| {}));
-    let mut plants = vec![ftl::Plant::JournalSkipped, ftl::Plant::CopyNotRepointed];
-    plants.extend(host_lends().then_some(ftl::Plant::HostMapForgotten));
-    let caught: Vec<Option<u64>> = plants
+    let mut faults = vec![ftl::InjectedFault::JournalSkipped, ftl::InjectedFault::CopyNotRepointed];
+    faults.extend(host_lends().then_some(ftl::InjectedFault::HostMapForgotten));
+    let caught: Vec<Option<u64>> = faults
         .into_iter()
-        .map(|plant| (0..300).find(|seed| std::panic::catch_unwind(|| history(*seed, plant)).is_err()))
+        .map(|injected| (0..300).find(|seed| std::panic::catch_unwind(|| history(*seed, injected)).is_err()))
         .collect();
     std::panic::set_hook(quiet);
     assert!(caught.iter().all(Option::is_some), "planted bugs went unnoticed in 300 histories: {caught:?}");

@@ -6,14 +6,14 @@ mod closed_loop;
 mod presets;
 
 use closed_loop::fly;
-use system::parts::Parts;
-use storage::prepare::{Preparation, prepare};
-use storage::Machine;
-use system::System;
 use media::{Flash, Op, PageAddr, PlaneMask, Request};
 use nand::{PayloadKind, Store};
 use presets::{drives, shrunk};
 use sim::{Streams, Time};
+use storage::Machine;
+use storage::prepare::{Preparation, prepare};
+use system::System;
+use system::parts::Parts;
 
 /// Array reads of all dies.
 fn array_reads(machine: &Machine) -> u64 {

@@ -4,12 +4,12 @@
 //! every fio job goes in turn; one drive has an eighth of each depth and rate. One writer of depth 128 saturated its core,
 //! so that at depth 16 a drive gets its writes at a given rate. At depth 128 it gets them as fast as it takes them.
 
-use system::System;
+use serde_json::Value;
+use sim::Time;
 use storage::prepare::Preparation;
 use storage::run::{RunOptions, WarmUp, run};
 use storage::summary::summary;
-use serde_json::Value;
-use sim::Time;
+use system::System;
 use workload::Workload;
 
 /// Writes a second of one drive, and of the reader its reads a second, median and 99th percentile in microseconds.

@@ -1,12 +1,12 @@
 //! Background refresh: data that is old, or in a block that is read often, is rewritten before it is lost.
 
-use system::parts::Parts;
-use storage::prepare::{Preparation, prepare};
-use storage::Machine;
-use system::System;
 use media::{Op, Request, Status};
 use nand::PayloadKind;
 use sim::{Streams, Time};
+use storage::Machine;
+use storage::prepare::{Preparation, prepare};
+use system::System;
+use system::parts::Parts;
 
 /// A drive of small blocks after 3000 cycles, without a cache of what is read.
 const WORN: [(&str, &str); 14] = [

@@ -3,9 +3,9 @@
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
-use system::System;
 use storage::prepare::Preparation;
 use storage::run::{Outcome, RunOptions, run};
+use system::System;
 use workload::{Replay, Workload};
 
 /// A trace of `count` writes of 4 KiB, one every `gap_ms`, in the format of MSR Cambridge.

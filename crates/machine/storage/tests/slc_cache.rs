@@ -8,13 +8,13 @@ mod eight_dies;
 
 use closed_loop::fly;
 use eight_dies::drive;
-use system::parts::Parts;
-use storage::prepare::{Preparation, prepare};
-use storage::Machine;
-use system::System;
 use media::{Op, Request};
 use nand::PayloadKind;
 use sim::{Streams, Time};
+use storage::Machine;
+use storage::prepare::{Preparation, prepare};
+use system::System;
+use system::parts::Parts;
 
 const UNIT: u64 = 4096;
 /// Units of a superblock, and of one in SLC mode.

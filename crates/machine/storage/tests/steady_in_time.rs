@@ -5,13 +5,13 @@
 mod closed_loop;
 
 use closed_loop::fly;
-use system::parts::Parts;
-use storage::prepare::{Preparation, prepare};
-use storage::Machine;
-use system::System;
 use media::{Op, Request};
 use nand::PayloadKind;
 use sim::Streams;
+use storage::Machine;
+use storage::prepare::{Preparation, prepare};
+use system::System;
+use system::parts::Parts;
 
 const UNIT: u64 = 4096;
 

@@ -5,16 +5,16 @@
 #[path = "support/play.rs"]
 mod play;
 
-use system::parts::Parts;
+use media::{Op, Request, Status};
+use nand::PayloadKind;
+use play::{options, system};
+use sim::{Rng, Streams, Time};
 use storage::prepare::{Preparation, prepare};
 use storage::record::Direction;
 use storage::run::{Outcome, RunOptions, run};
 use storage::{Completion, Machine};
 use system::System;
-use media::{Op, Request, Status};
-use nand::PayloadKind;
-use play::{options, system};
-use sim::{Rng, Streams, Time};
+use system::parts::Parts;
 use workload::Workload;
 
 /// Eight dies of two planes with 28 % of spare.

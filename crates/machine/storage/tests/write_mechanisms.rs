@@ -7,12 +7,12 @@ mod eight_dies;
 
 use closed_loop::{Flown, fly};
 use eight_dies::drive;
-use storage::Machine;
-use system::parts::Parts;
-use storage::prepare::{Preparation, prepare};
 use media::{Op, Request};
 use nand::PayloadKind;
 use sim::Streams;
+use storage::Machine;
+use storage::prepare::{Preparation, prepare};
+use system::parts::Parts;
 
 /// Random writes of a steady drive at depth 64, each 64th replaced by `other`; and what the drive did.
 fn overwrite(sets: &[(&str, &str)], mut other: impl FnMut(u64) -> Request) -> (Flown, ftl::Stats) {

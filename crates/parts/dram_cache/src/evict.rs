@@ -2,7 +2,7 @@
 
 use super::fetch::State;
 use super::lookup::PAGES;
-use super::{DramRequest, Hybrid, Move, Outside, Purpose};
+use super::{DramRequest, Hybrid, Move, Port, Purpose};
 
 /// How far a write-back is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -34,7 +34,7 @@ impl WriteBack {
 
 impl Hybrid {
     /// `page`, which is in `frame`, is written back.
-    pub(super) fn write_back(&mut self, page: u64, frame: u64, out: &mut impl Outside) {
+    pub(super) fn write_back(&mut self, page: u64, frame: u64, out: &mut impl Port) {
         if let Some(older) = self.find_write_back(page) {
             self.write_backs[older as usize].superseded = true;
         }
@@ -49,7 +49,7 @@ impl Hybrid {
         }
     }
 
-    fn read_out(&mut self, slot: u32, out: &mut impl Outside) {
+    fn read_out(&mut self, slot: u32, out: &mut impl Port) {
         self.free_buffers -= 1;
         let write_back = &mut self.write_backs[slot as usize];
         write_back.phase = Phase::ReadingOut;
@@ -66,7 +66,7 @@ impl Hybrid {
 
     /// A page is in its write-back's buffer: it goes to flash, its frame can be filled, and who wants it has it.
     #[inline(never)]
-    pub(super) fn was_read_out(&mut self, slot: u32, out: &mut impl Outside) {
+    pub(super) fn was_read_out(&mut self, slot: u32, out: &mut impl Port) {
         let write_back = &mut self.write_backs[slot as usize];
         assert_eq!(write_back.phase, Phase::ReadingOut, "write-back {slot} is read out");
         write_back.phase = Phase::Writing;
@@ -86,7 +86,7 @@ impl Hybrid {
     }
 
     /// A page is in flash.
-    pub(super) fn written(&mut self, slot: u32, out: &mut impl Outside) {
+    pub(super) fn written(&mut self, slot: u32, out: &mut impl Port) {
         assert_eq!(self.write_backs[slot as usize].phase, Phase::Writing, "write-back {slot} ends");
         self.by_page.remove(self.write_backs[slot as usize].page, slot);
         self.write_backs[slot as usize] = WriteBack::IDLE;
@@ -120,7 +120,7 @@ impl Hybrid {
 
     /// Behind a miss of `page`, a cold page of its set that was changed is written back early, if a buffer is free and no more
     /// are in use than pages can be fetched at a time: what must leave, and what is read, goes first.
-    pub(super) fn clean_cold(&mut self, page: u64, out: &mut impl Outside) -> Option<u64> {
+    pub(super) fn clean_cold(&mut self, page: u64, out: &mut impl Port) -> Option<u64> {
         let busy = self.config.buffers - self.free_buffers;
         let full = self.free_buffers == 0 || busy >= self.config.fetches;
         if self.config.cold == 0 || full || self.free_write_backs.is_empty() {
@@ -133,7 +133,7 @@ impl Hybrid {
     }
 
     /// All that is changed is to be written back: as much of it as there are buffers.
-    pub(super) fn go_on_cleaning(&mut self, out: &mut impl Outside) {
+    pub(super) fn go_on_cleaning(&mut self, out: &mut impl Port) {
         let Some(mut cursor) = self.cleaning else { return };
         while self.free_buffers > 0 && !self.free_write_backs.is_empty() {
             let Some((page, frame)) = self.directory.clean_next(&mut cursor) else {

@@ -5,7 +5,7 @@ use super::evict::Phase;
 use super::lookup::{LINES, PAGES};
 use super::prefetch::Seen;
 use super::waiting::{Asked, Line, List};
-use super::{Decision, DramRequest, Hybrid, InjectedFault, Move, Outside, Purpose};
+use super::{Decision, DramRequest, Hybrid, InjectedFault, Move, Port, Purpose};
 use media::line::{LINE, LineKind};
 
 /// How far a fetch is.
@@ -53,14 +53,14 @@ impl Fetch {
 impl Hybrid {
     /// As [`miss`](Self::miss), where it is not the usual case.
     #[inline(never)]
-    pub(super) fn miss_apart(&mut self, line: Line, used: usize, out: &mut impl Outside) {
+    pub(super) fn miss_apart(&mut self, line: Line, used: usize, out: &mut impl Port) {
         self.miss(line, used, out);
     }
 
     /// The page of a line is neither there nor on its way: it is fetched, if a fetch and a frame are free. Of its set so many
     /// ways are `used`.
     #[inline(always)]
-    pub(super) fn miss(&mut self, line: Line, used: usize, out: &mut impl Outside) {
+    pub(super) fn miss(&mut self, line: Line, used: usize, out: &mut impl Port) {
         let page = self.page_of(line);
         let prefetch = line.kind == Asked::Prefetch;
         let free = !prefetch || self.stalled.is_empty();
@@ -105,7 +105,7 @@ impl Hybrid {
     }
 
     #[inline(always)]
-    fn begin_fetch(&mut self, number: u32, page: u64, out: &mut impl Outside) {
+    fn begin_fetch(&mut self, number: u32, page: u64, out: &mut impl Port) {
         match self.find_write_back(page) {
             Some(slot) => {
                 self.stats.from_buffers += 1;
@@ -122,14 +122,14 @@ impl Hybrid {
     }
 
     /// The page of fetch `number` is in the buffer of write-back `slot`.
-    pub(super) fn take_from_buffer(&mut self, number: u32, slot: u32, out: &mut impl Outside) {
+    pub(super) fn take_from_buffer(&mut self, number: u32, slot: u32, out: &mut impl Port) {
         self.note(Move::BufferToFetch { slot, fetch: number }, out);
         self.arrived(number, out);
     }
 
     /// A request for a page that is on its way.
     #[inline(never)]
-    pub(super) fn merge(&mut self, line: Line, fetch: u32, out: &mut impl Outside) {
+    pub(super) fn merge(&mut self, line: Line, fetch: u32, out: &mut impl Port) {
         if line.kind == Asked::Prefetch {
             return self.prefetcher.ended();
         }
@@ -145,7 +145,7 @@ impl Hybrid {
 
     /// A request joins a fetch.
     #[inline(always)]
-    fn wait_for(&mut self, line: Line, number: u32, out: &mut impl Outside) {
+    fn wait_for(&mut self, line: Line, number: u32, out: &mut impl Port) {
         let merges = line.kind == Asked::Fill && self.injects(InjectedFault::MergedEarly);
         let fetch = &mut self.fetches[number as usize];
         if fetch.prefetch {
@@ -171,20 +171,20 @@ impl Hybrid {
 
     /// Answers a request from a fetch's buffer.
     #[inline]
-    fn answer_from(&mut self, line: Line, number: u32, out: &mut impl Outside) {
+    fn answer_from(&mut self, line: Line, number: u32, out: &mut impl Port) {
         self.note(Move::FetchToLine { fetch: number, line: self.number_of(line), id: line.id }, out);
         out.answer(line.id, LineKind::Fill);
     }
 
     /// A page has come from flash.
-    pub(super) fn came(&mut self, number: u32, out: &mut impl Outside) {
+    pub(super) fn came(&mut self, number: u32, out: &mut impl Port) {
         assert_eq!(self.fetches[number as usize].state, State::FromFlash, "fetch {number} ends");
         self.arrived(number, out);
     }
 
     /// The page is in the fetch's buffer: first whoever waits is answered, then it is stored.
     #[inline(never)]
-    fn arrived(&mut self, number: u32, out: &mut impl Outside) {
+    fn arrived(&mut self, number: u32, out: &mut impl Port) {
         let mut list = std::mem::replace(&mut self.fetches[number as usize].list, List::EMPTY);
         while let Some(line) = self.waiting.take_first(&mut list) {
             self.answer_from(line, number, out);
@@ -198,7 +198,7 @@ impl Hybrid {
         }
     }
 
-    pub(super) fn store(&mut self, number: u32, out: &mut impl Outside) {
+    pub(super) fn store(&mut self, number: u32, out: &mut impl Port) {
         let fetch = &mut self.fetches[number as usize];
         fetch.state = State::Storing;
         let address = fetch.frame << self.page_shift;
@@ -213,7 +213,7 @@ impl Hybrid {
 
     /// A page is in its frame.
     #[inline(never)]
-    pub(super) fn stored(&mut self, number: u32, out: &mut impl Outside) {
+    pub(super) fn stored(&mut self, number: u32, out: &mut impl Port) {
         let Fetch { page, frame, dirty, mut late, prefetch, state, .. } = self.fetches[number as usize];
         assert_eq!(state, State::Storing, "the page of fetch {number} is stored");
         self.note(Move::FetchToFrame { fetch: number, frame }, out);

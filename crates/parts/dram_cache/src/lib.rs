@@ -7,7 +7,7 @@
 //! comes, whoever waits is answered before the page is stored. Behind a miss the next pages are fetched too
 //! ([`prefetch`]).
 //!
-//! What is asked for goes in by [`Hybrid::handle`]; what is to be done is said to [`Outside`]: reads and writes of DRAM,
+//! What is asked for goes in by [`Hybrid::handle`]; what is to be done is said to [`Port`]: reads and writes of DRAM,
 //! fetches and write-backs of flash pages, answers; and [`Move`]s of data, which are done at once and in order, for those
 //! who keep data. A move that reads DRAM is made when the read is asked for, one that fills a frame when that is done:
 //! the controller lets nothing come between.
@@ -32,7 +32,7 @@ use media::line::{LINE, LineKind, LineRequest};
 pub use config::{Config, Prefetch};
 pub use directory::Victim;
 pub use injected::InjectedFault;
-pub use messages::{Action, Actions, Decision, DramRequest, Input, Move, Outside, PORTS, Purpose};
+pub use messages::{Action, Actions, Decision, DramRequest, Input, Move, PORTS, Port, Purpose};
 pub use stats::Stats;
 
 use directory::{Directory, Found};
@@ -154,7 +154,7 @@ impl Hybrid {
     ///
     /// # Panics
     /// If something ends that is not under way, or a line is not within the memory.
-    pub fn handle(&mut self, input: Input, out: &mut impl Outside) {
+    pub fn handle(&mut self, input: Input, out: &mut impl Port) {
         match input {
             Input::Line(request) => return self.line(request, out),
             Input::Dram(purpose) => return self.dram(purpose, out),
@@ -167,35 +167,35 @@ impl Hybrid {
 
     /// As [`handle`](Self::handle) of [`Input::Line`].
     #[inline(always)]
-    pub fn line(&mut self, request: LineRequest, out: &mut impl Outside) {
+    pub fn line(&mut self, request: LineRequest, out: &mut impl Port) {
         self.ask(request, out);
         self.end_step(out);
     }
 
     /// As [`handle`](Self::handle) of [`Input::Dram`].
     #[inline(always)]
-    pub fn dram(&mut self, purpose: Purpose, out: &mut impl Outside) {
+    pub fn dram(&mut self, purpose: Purpose, out: &mut impl Port) {
         self.dram_done(purpose, out);
         self.end_step(out);
     }
 
     /// As [`handle`](Self::handle) of [`Input::Fetched`].
     #[inline(always)]
-    pub fn fetched(&mut self, fetch: u32, out: &mut impl Outside) {
+    pub fn fetched(&mut self, fetch: u32, out: &mut impl Port) {
         self.came(fetch, out);
         self.end_step(out);
     }
 
     /// Who waits for what became free goes on.
     #[inline(always)]
-    fn end_step(&mut self, out: &mut impl Outside) {
+    fn end_step(&mut self, out: &mut impl Port) {
         if self.freed || self.freed_tags || self.cleaning.is_some() {
             self.go_on(out);
         }
     }
 
     #[inline(always)]
-    fn ask(&mut self, request: LineRequest, out: &mut impl Outside) {
+    fn ask(&mut self, request: LineRequest, out: &mut impl Port) {
         let LineRequest { id, address, kind } = request;
         assert!(address >> self.page_shift < self.config.pages, "{request:?} is beyond the memory's end");
         let kind = match kind {
@@ -215,7 +215,7 @@ impl Hybrid {
     }
 
     #[inline(always)]
-    fn dram_done(&mut self, purpose: Purpose, out: &mut impl Outside) {
+    fn dram_done(&mut self, purpose: Purpose, out: &mut impl Port) {
         match purpose {
             Purpose::Fill(id) => {
                 self.lines -= 1;
@@ -240,7 +240,7 @@ impl Hybrid {
     /// What waited for something that is free now tries again, in the order in which it came; then pages are prefetched,
     /// and changed ones written back if all are to be.
     #[inline(never)]
-    fn go_on(&mut self, out: &mut impl Outside) {
+    fn go_on(&mut self, out: &mut impl Port) {
         while self.freed || self.freed_tags {
             if std::mem::take(&mut self.freed) {
                 let (mut left, mut again) = (self.stalled.len(), 0);
@@ -279,7 +279,7 @@ impl Hybrid {
         (line.address & u64::from(self.config.page_bytes - 1)) as u32 / LINE as u32
     }
 
-    fn note(&mut self, movement: Move, out: &mut impl Outside) {
+    fn note(&mut self, movement: Move, out: &mut impl Port) {
         if self.config.moves {
             out.move_data(movement);
         }

@@ -6,7 +6,7 @@ use super::directory::{Found, Touched};
 use super::prefetch::Seen;
 use super::tags::Tags;
 use super::waiting::{Asked, Line, List};
-use super::{Decision, DramRequest, Hybrid, Move, Outside, Purpose};
+use super::{Decision, DramRequest, Hybrid, Move, Port, Purpose};
 
 /// Ports of DRAM.
 pub(super) const LINES: u8 = 0;
@@ -16,7 +16,7 @@ pub(super) const PAGES: u8 = 2;
 impl Hybrid {
     /// A request begins, or tries again.
     #[inline(always)]
-    pub(super) fn look_up(&mut self, line: Line, out: &mut impl Outside) {
+    pub(super) fn look_up(&mut self, line: Line, out: &mut impl Port) {
         let page = self.page_of(line);
         let found = self.directory.find(page);
         // The registers of fetches are asked first, and need no tags.
@@ -38,7 +38,7 @@ impl Hybrid {
     }
 
     #[inline(never)]
-    fn read_tags(&mut self, line: Line, set: u32, out: &mut impl Outside) {
+    fn read_tags(&mut self, line: Line, set: u32, out: &mut impl Port) {
         let Some(read) = self.free_tag_reads.pop() else { return self.stall_for_tags(line) };
         let Some(leaves) = self.tags.begin(set, read) else {
             self.free_tag_reads.push(read);
@@ -65,7 +65,7 @@ impl Hybrid {
         self.tags_at + u64::from(set) * u64::from(self.tag_bytes)
     }
 
-    fn write_tags(&mut self, set: u32, out: &mut impl Outside) {
+    fn write_tags(&mut self, set: u32, out: &mut impl Port) {
         self.stats.tag_writes += 1;
         out.dram(DramRequest {
             purpose: Purpose::TagsBack,
@@ -78,7 +78,7 @@ impl Hybrid {
 
     /// A set's tags are there: who waited for them goes on, in order.
     #[inline(never)]
-    pub(super) fn tags_read(&mut self, read: u32, out: &mut impl Outside) {
+    pub(super) fn tags_read(&mut self, read: u32, out: &mut impl Port) {
         let (set, mut list) = self.tag_reads[read as usize];
         self.tags.end(set);
         while let Some(line) = self.waiting.take_first(&mut list) {
@@ -92,7 +92,7 @@ impl Hybrid {
     }
 
     /// The tags of a set change that may have left the controller meanwhile: then in DRAM.
-    pub(super) fn change_tags(&mut self, set: u32, out: &mut impl Outside) {
+    pub(super) fn change_tags(&mut self, set: u32, out: &mut impl Port) {
         if !self.tags.change(set) {
             self.write_tags(set, out);
         }
@@ -100,7 +100,7 @@ impl Hybrid {
 
     /// The tags of a request's page are known.
     #[inline(always)]
-    pub(super) fn with_tags(&mut self, line: Line, found: Found, out: &mut impl Outside) {
+    pub(super) fn with_tags(&mut self, line: Line, found: Found, out: &mut impl Port) {
         match found {
             Found::Here(at) => self.hit(line, at, out),
             Found::Coming(fetch) => self.merge(line, fetch, out),
@@ -109,7 +109,7 @@ impl Hybrid {
     }
 
     #[inline(always)]
-    fn hit(&mut self, line: Line, at: usize, out: &mut impl Outside) {
+    fn hit(&mut self, line: Line, at: usize, out: &mut impl Port) {
         let (page, id) = (self.page_of(line), line.id);
         if line.kind == Asked::Prefetch {
             return self.prefetcher.ended();

@@ -194,7 +194,7 @@ pub enum Decision {
 }
 
 /// Who does what the controller wants done, at once and in order.
-pub trait Outside {
+pub trait Port {
     /// Something is to be read or written in DRAM. To be answered with [`Input::Dram`], if its
     /// [purpose](Purpose::is_awaited) is waited for.
     fn dram(&mut self, request: DramRequest);
@@ -208,7 +208,7 @@ pub trait Outside {
     fn move_data(&mut self, movement: Move);
 }
 
-impl Outside for Actions {
+impl Port for Actions {
     fn dram(&mut self, request: DramRequest) {
         self.actions.push(Action::Dram(request));
     }

@@ -33,7 +33,7 @@ pub enum Load {
 }
 
 /// A drive whose every unit was written once, in order, as a job of sequential writes leaves it: whole programs over the
-/// lanes in turn. None if `usable` leaves out some block: then the stripe has holes, and must be written.
+/// parallel units in turn. None if `usable` leaves out some block: then the stripe has holes, and must be written.
 ///
 /// # Errors
 /// If the configuration cannot work.
@@ -48,7 +48,7 @@ pub fn filled(config: &Config, usable: impl Fn(u16, u32, u32) -> bool) -> Result
 /// The flash in the middle of a long run of random overwrites. `usable` says whether the physical block (die, plane,
 /// block) may be used.
 ///
-/// Each lane has as many free blocks as collection keeps, write points for the host and for copies somewhere in their
+/// Each parallel unit has as many free blocks as collection keeps, write points for the host and for copies somewhere in their
 /// fill, a victim that is partly collected, and, with an SLC cache, as many full blocks of it as a writer in a hurry
 /// leaves; after a rest the cache is empty, and more blocks are free. Where each of these is in its fill depends on when one looks: it is drawn.
 ///
@@ -74,12 +74,12 @@ pub fn steady(
     let mut aged = Aged { write_amplification: 0.0, occupancy: 0.0, approximate };
     let mut entries = vec![Entry::default(); layout.all_blocks() as usize];
     let mut writer = Writer { sequence: 1, base: 0, entries: &mut entries };
-    // Lanes are alike but for bad blocks and a unit more or less: solved again only where the blocks differ in number.
+    // Parallel units are alike but for bad blocks and a unit more or less: solved again only where the blocks differ in number.
     let mut solved: Option<(usize, (u32, steady::Steady))> = None;
-    for lane in 0..layout.lanes {
-        let mut blocks = good_blocks(config, &layout, lane, &usable);
-        let end = live * u64::from(lane + 1) / u64::from(layout.lanes);
-        let cached = if load == Load::Busy { slc_blocks(config, &layout, lane, &usable) } else { Vec::new() };
+    for pu in 0..layout.parallel_units {
+        let mut blocks = good_blocks(config, &layout, pu, &usable);
+        let end = live * u64::from(pu + 1) / u64::from(layout.parallel_units);
+        let cached = if load == Load::Busy { slc_blocks(config, &layout, pu, &usable) } else { Vec::new() };
         let slc_programs = config.slc.map_or(0, |slc| layout.pages / slc.bits * layout.per_row);
         let slc_units = layout.data_before(slc_programs) * layout.program_units;
         let in_lane = end - u64::from(writer.base);
@@ -90,8 +90,8 @@ pub fn steady(
         let (_, (kept, steady)) = solved.as_ref().expect("just solved");
         // Programs of data bring along those of their parity.
         let parity = f64::from(layout.block_units) / f64::from(layout.data_units);
-        aged.write_amplification += parity * steady.write_amplification / f64::from(layout.lanes);
-        aged.occupancy += steady.occupancy / f64::from(layout.lanes);
+        aged.write_amplification += parity * steady.write_amplification / f64::from(layout.parallel_units);
+        aged.occupancy += steady.occupancy / f64::from(layout.parallel_units);
         let open: Vec<u32> =
             (0..open_blocks(config)).map(|_| rng.below(u64::from(layout.block_programs)) as u32).collect();
         let in_open = open.iter().map(|programs| u64::from(layout.data_before(*programs))).sum::<u64>();
@@ -168,19 +168,19 @@ fn slack_programs(load: Load, config: &Config, layout: &Layout) -> i64 {
     if load == Load::Busy { slack / 2 } else { slack }
 }
 
-/// Blocks of `lane` without a bad plane, those of the SLC cache left out.
-fn good_blocks(config: &Config, layout: &Layout, lane: u32, usable: &impl Fn(u16, u32, u32) -> bool) -> Vec<u32> {
-    whole_blocks(layout, lane, config.slc.map_or(0, |slc| slc.blocks)..layout.blocks, usable)
+/// Blocks of `pu` without a bad plane, those of the SLC cache left out.
+fn good_blocks(config: &Config, layout: &Layout, pu: u32, usable: &impl Fn(u16, u32, u32) -> bool) -> Vec<u32> {
+    whole_blocks(layout, pu, config.slc.map_or(0, |slc| slc.blocks)..layout.blocks, usable)
 }
 
-/// Of the blocks of `lane` with these numbers, those without a bad plane.
+/// Of the blocks of `pu` with these numbers, those without a bad plane.
 fn whole_blocks(
     layout: &Layout,
-    lane: u32,
+    pu: u32,
     numbers: std::ops::Range<u32>,
     usable: &impl Fn(u16, u32, u32) -> bool,
 ) -> Vec<u32> {
-    (lane * layout.blocks + numbers.start..lane * layout.blocks + numbers.end)
+    (pu * layout.blocks + numbers.start..pu * layout.blocks + numbers.end)
         .filter(|block| {
             (0..layout.per_row).all(|position| {
                 let at = layout.block_at(*block, position);
@@ -190,24 +190,24 @@ fn whole_blocks(
         .collect()
 }
 
-/// Blocks of the SLC cache in `lane` that are full where it never rests: all but those that folding keeps free. Blocks for
+/// Blocks of the SLC cache in `pu` that are full where it never rests: all but those that folding keeps free. Blocks for
 /// copies of what was read are left out.
-fn slc_blocks(config: &Config, layout: &Layout, lane: u32, usable: &impl Fn(u16, u32, u32) -> bool) -> Vec<u32> {
+fn slc_blocks(config: &Config, layout: &Layout, pu: u32, usable: &impl Fn(u16, u32, u32) -> bool) -> Vec<u32> {
     let Some(slc) = config.slc else { return Vec::new() };
     let copies = config.read_copies.map_or(0, |copies| copies.blocks);
-    let mut blocks = whole_blocks(layout, lane, copies..slc.blocks, usable);
+    let mut blocks = whole_blocks(layout, pu, copies..slc.blocks, usable);
     blocks.truncate(blocks.len().saturating_sub(slc.fold as usize));
     blocks
 }
 
-/// Closed blocks of a lane of `blocks` that are not being collected, beside write points and a victim that hold so many
+/// Closed blocks of a parallel unit of `blocks` that are not being collected, beside write points and a victim that hold so many
 /// blocks' worth of space.
 fn closed_blocks(config: &Config, blocks: &[u32], kept: u32, room_blocks: i64) -> u64 {
     let free = (i64::from(kept) - room_blocks).max(0) as u64;
     (blocks.len() as u64).saturating_sub(free + open_blocks(config) + 1)
 }
 
-/// The steady state of a lane, and the free blocks that collection keeps. After a rest it has collected ahead as long as
+/// The steady state of a parallel unit, and the free blocks that collection keeps. After a rest it has collected ahead as long as
 /// that paid.
 fn shape(
     config: &Config,
@@ -231,7 +231,7 @@ fn shape(
     Ok((kept, steady))
 }
 
-/// The steady state of a lane whose collection keeps so many blocks free.
+/// The steady state of a parallel unit whose collection keeps so many blocks free.
 fn shape_with(
     config: &Config,
     layout: &Layout,
@@ -263,7 +263,7 @@ fn shape_with(
     solve(0.5).and_then(|first| solve(victim_of(&first))).map_err(failed)
 }
 
-/// Blocks of a lane that are being written: one for the host, one for copies.
+/// Blocks of a parallel unit that are being written: one for the host, one for copies.
 fn open_blocks(config: &Config) -> u64 {
     if config.collection.separate { 2 } else { 1 }
 }

@@ -11,7 +11,7 @@ use crate::layout::Layout;
 /// What a block is being used for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Use {
-    /// Erased, or never used: waiting in its lane's free list.
+    /// Erased, or never used: waiting in its parallel unit's free list.
     Free,
     /// Being written.
     Open,
@@ -30,7 +30,7 @@ pub enum Use {
 }
 
 /// Set in `rank` beside the count of valid units while a block may not be collected, so that the least rank of a
-/// lane is the victim that greedy collection wants.
+/// parallel unit is the victim that greedy collection wants.
 const NOT_COLLECTABLE: u32 = 1 << 31;
 
 /// The blocks of a drive.
@@ -203,9 +203,9 @@ impl Blocks {
         self.closed[block as usize]
     }
 
-    /// The ranks of the blocks of a lane: valid units, and above 2^31 what may not be collected.
-    pub fn ranks(&self, layout: &Layout, lane: u32) -> &[u32] {
-        let from = (lane * layout.blocks) as usize;
+    /// The ranks of the blocks of a parallel unit: valid units, and above 2^31 what may not be collected.
+    pub fn ranks(&self, layout: &Layout, pu: u32) -> &[u32] {
+        let from = (pu * layout.blocks) as usize;
         self.rank.part(from, layout.blocks as usize)
     }
 

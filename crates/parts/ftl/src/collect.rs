@@ -5,19 +5,19 @@ use media::{Action, Class, Flash, Move, NOBODY, OpId, PageAddr, PlaneMask, ReadO
 use crate::blocks::Use;
 use crate::buffer::{Holds, Owner, Slot};
 use crate::command::{Kind, Operation};
-use crate::lane::Job;
 use crate::layout::Layout;
 use crate::location::{Location, Place};
+use crate::parallel_unit::GcScan;
 use crate::{Actions, Ftl};
 
 impl Ftl {
-    /// Nothing is under way, and `lane` is short of room: what it otherwise sets aside may be used, until a block of it
+    /// Nothing is under way, and `pu` is short of room: what it otherwise sets aside may be used, until a block of it
     /// is erased. True if that is new.
-    pub(crate) fn despair(&mut self, lane: u32, out: &mut Actions) -> bool {
-        if std::mem::replace(&mut self.lanes[lane as usize].desperate, true) {
+    pub(crate) fn enter_emergency(&mut self, pu: u32, out: &mut Actions) -> bool {
+        if std::mem::replace(&mut self.parallel_units[pu as usize].emergency, true) {
             return false;
         }
-        self.back_out(lane, out);
+        self.back_out(pu, out);
         true
     }
 
@@ -27,28 +27,28 @@ impl Ftl {
         if self.blocks.is_collectable(block) {
             return;
         }
-        let lane = self.layout.lane_of(block);
-        self.turns.rejoin(lane);
+        let pu = self.layout.pu_of(block);
+        self.turns.rejoin(pu);
         if self.blocks.pins(block) > 0 {
-            self.lanes[lane as usize].superseded = true;
+            self.parallel_units[pu as usize].superseded = true;
         }
     }
 
-    /// Nothing else can go on in `lane`: copies that have no room are dropped, their sources are still there, and the
+    /// Nothing else can go on in `pu`: copies that have no room are dropped, their sources are still there, and the
     /// blocks they came from may be chosen again.
-    pub(crate) fn back_out(&mut self, lane: u32, out: &mut Actions) {
-        self.turns.rejoin(lane);
-        while let Some(slot) = self.lanes[lane as usize].pending.pop_front() {
+    pub(crate) fn back_out(&mut self, pu: u32, out: &mut Actions) {
+        self.turns.rejoin(pu);
+        while let Some(slot) = self.parallel_units[pu as usize].pending.pop_front() {
             let home = self.slots[slot].home;
-            self.lanes[lane as usize].in_flight -= 1;
+            self.parallel_units[pu as usize].in_flight -= 1;
             self.slots.give(slot);
             self.unpin_home(home, out);
         }
-        if self.lanes[lane as usize].reading > 0 {
+        if self.parallel_units[pu as usize].reading > 0 {
             return;
         }
-        (self.lanes[lane as usize].job, self.lanes[lane as usize].fold) = (None, None);
-        for block in lane * self.layout.blocks..(lane + 1) * self.layout.blocks {
+        (self.parallel_units[pu as usize].scan, self.parallel_units[pu as usize].fold) = (None, None);
+        for block in pu * self.layout.blocks..(pu + 1) * self.layout.blocks {
             if self.blocks.usage(block) != Use::Victim {
                 continue;
             }
@@ -56,80 +56,80 @@ impl Ftl {
                 self.emptied(block);
             } else {
                 self.blocks.set_usage(block, Use::Closed);
-                self.lanes[lane as usize].victims.retain(|victim| victim.block != block);
+                self.parallel_units[pu as usize].victims.retain(|victim| victim.block != block);
                 if self.is_slc(block) {
                     self.blocks.withhold(block);
-                    self.lanes[lane as usize].slc_closed.push_back(block);
+                    self.parallel_units[pu as usize].slc_closed.push_back(block);
                 }
             }
         }
     }
 
-    /// Goes on collecting `lane`, or starts to, if it is short of free space.
+    /// Goes on collecting `pu`, or starts to, if it is short of free space.
     #[inline(never)]
-    pub(crate) fn collect(&mut self, lane: u32, out: &mut Actions) {
-        self.lanes[lane as usize].barren = false;
-        self.collect_on(lane, out);
+    pub(crate) fn collect(&mut self, pu: u32, out: &mut Actions) {
+        self.parallel_units[pu as usize].barren = false;
+        self.collect_on(pu, out);
     }
 
     /// Like [`collect`](Self::collect), after each operation of collection.
     #[inline(always)]
-    pub(crate) fn collect_on(&mut self, lane: u32, out: &mut Actions) {
+    pub(crate) fn collect_on(&mut self, pu: u32, out: &mut Actions) {
         if self.retries > 0 {
             // A failed program holds up erases: it goes first.
-            self.retry(lane, out);
+            self.retry(pu, out);
         }
         let before = self.progress();
-        let shortage = self.shortage(lane);
-        self.read_victims(lane, shortage, out);
-        self.program_pending(lane, out);
-        self.release_host(lane, before);
+        let shortage = self.shortage(pu);
+        self.read_victims(pu, shortage, out);
+        self.program_pending(pu, out);
+        self.release_host(pu, before);
     }
 
     #[inline(always)]
-    fn read_victims(&mut self, lane: u32, mut shortage: i64, out: &mut Actions) {
+    fn read_victims(&mut self, pu: u32, mut shortage: i64, out: &mut Actions) {
         loop {
-            let short = shortage > 0 || self.lacks_room(lane);
-            let l = &self.lanes[lane as usize];
-            let Some(job) = l.job.filter(|job| short || job.forced) else {
-                if l.job.is_some() || !self.next_job(lane, short) {
-                    return self.fold_on(lane, short, out);
+            let short = shortage > 0 || self.lacks_room(pu);
+            let l = &self.parallel_units[pu as usize];
+            let Some(scan) = l.scan.filter(|scan| short || scan.forced) else {
+                if l.scan.is_some() || !self.next_scan(pu, short) {
+                    return self.fold_on(pu, short, out);
                 }
                 continue;
             };
-            if !self.read_victim(lane, job, self.copies_allowed(lane, job, shortage), out) {
+            if !self.read_victim(pu, scan, self.copies_allowed(pu, scan, shortage), out) {
                 return;
             }
-            self.lanes[lane as usize].job = None;
-            if self.blocks.valid(job.block) == 0 {
-                self.emptied(job.block);
+            self.parallel_units[pu as usize].scan = None;
+            if self.blocks.valid(scan.block) == 0 {
+                self.emptied(scan.block);
             }
             // A victim without valid units gave back its block at once.
-            shortage = self.shortage(lane);
+            shortage = self.shortage(pu);
         }
     }
 
-    /// Chooses what `lane` collects next; false if nothing.
-    fn next_job(&mut self, lane: u32, short: bool) -> bool {
-        let Some((victim, forced)) = self.next_victim(lane, short) else {
-            self.lanes[lane as usize].barren = true;
+    /// Chooses what `pu` collects next; false if nothing.
+    fn next_scan(&mut self, pu: u32, short: bool) -> bool {
+        let Some((victim, forced)) = self.next_victim(pu, short) else {
+            self.parallel_units[pu as usize].barren = true;
             return false;
         };
-        self.lanes[lane as usize].job = Some(self.start_victim(lane, victim, forced));
+        self.parallel_units[pu as usize].scan = Some(self.start_victim(pu, victim, forced));
         true
     }
 
-    /// Reads on in the victim `job` of `lane`, with at most `copies` units in flight; true at its end.
+    /// Reads on in the victim `scan` of `pu`, with at most `copies` units in flight; true at its end.
     #[inline(always)]
-    pub(crate) fn read_victim(&mut self, lane: u32, job: Job, copies: u32, out: &mut Actions) -> bool {
-        if !self.takes_batch(lane, copies) {
+    pub(crate) fn read_victim(&mut self, pu: u32, scan: GcScan, copies: u32, out: &mut Actions) -> bool {
+        if !self.takes_batch(pu, copies) {
             return false;
         }
         let whole = self.layout.program_units;
-        let mut unit = self.layout.unit_of(job.block, job.cursor);
-        let l = &mut self.lanes[lane as usize];
-        let (mut reads, mut cursor) = (0, job.cursor);
-        while cursor < job.end {
+        let mut unit = self.layout.unit_of(scan.block, scan.cursor);
+        let l = &mut self.parallel_units[pu as usize];
+        let (mut reads, mut cursor) = (0, scan.cursor);
+        while cursor < scan.end {
             // What of the program at `unit` is valid.
             let bits = self.blocks.valid_bits(unit, whole);
             if bits != 0 {
@@ -139,34 +139,34 @@ impl Ftl {
                 }
                 l.in_flight += count;
                 reads += 1;
-                let mut page = self.layout.page_in(lane, job.block, cursor);
+                let mut page = self.layout.page_in(pu, scan.block, cursor);
                 if self.layout.planes > 1 {
                     page.planes = planes_of(&self.layout, page.planes, bits);
                 }
-                let id = self.operations.start_bare(Kind::CollectRead, lane);
+                let id = self.operations.start_bare(Kind::CollectRead, pu);
                 let operation = &mut self.operations[id];
                 (operation.unit, operation.logical, operation.mask) = (unit, cursor, bits);
-                self.refresh.read(job.block, page);
+                self.refresh.read(scan.block, page);
                 let bytes = count << self.unit_shift;
                 out.actions.push(Action::Read(ReadOp { id, page, bytes, class: Class::Collection }));
             }
             unit += whole;
             cursor += 1;
         }
-        let scan = if l.job.is_some_and(|of| of.block == job.block) { &mut l.job } else { &mut l.fold };
-        *scan = Some(Job { cursor, ..job });
+        let current = if l.scan.is_some_and(|of| of.block == scan.block) { &mut l.scan } else { &mut l.fold };
+        *current = Some(GcScan { cursor, ..scan });
         l.reading += reads;
-        self.blocks.pin_reads(job.block, reads);
+        self.blocks.pin_reads(scan.block, reads);
         self.stats.copy_reads += u64::from(reads);
-        cursor == job.end
+        cursor == scan.end
     }
 
     #[inline(never)]
     pub(crate) fn collect_read_done(&mut self, id: OpId, status: Status, flash: &impl Flash, out: &mut Actions) {
-        let Operation { subject: lane, unit, logical: program, mask, .. } = self.operations[id];
+        let Operation { subject: pu, unit, logical: program, mask, .. } = self.operations[id];
         self.operations.free(id);
         let block = self.layout.block_of(unit);
-        let l = &mut self.lanes[lane as usize];
+        let l = &mut self.parallel_units[pu as usize];
         l.reading -= 1;
         // What was superseded meanwhile is not copied.
         let bits = mask & self.blocks.valid_bits(unit, self.layout.program_units);
@@ -174,16 +174,16 @@ impl Ftl {
             l.in_flight -= ones(mask & !bits);
         }
         if bits != 0 {
-            let page = self.layout.page_in(lane, block, program);
-            self.copy_units(lane, page, unit, bits, status, flash, out);
+            let page = self.layout.page_in(pu, block, program);
+            self.copy_units(pu, page, unit, bits, status, flash, out);
             // The source of each must not be erased and written with the same unit again until the copy is issued or
             // dropped; the read that ended made way for one.
             self.blocks.pin_reads(block, ones(bits) - 1);
         } else {
             self.unpin(block, out);
         }
-        self.collect_on(lane, out);
-        self.pump_on(out);
+        self.collect_on(pu, out);
+        self.dispatch_pending(out);
     }
 
     /// Takes the units in `bits` of the program at `first`, on `page`, into slots.
@@ -191,7 +191,7 @@ impl Ftl {
     #[allow(clippy::too_many_arguments)]
     fn copy_units(
         &mut self,
-        lane: u32,
+        pu: u32,
         page: PageAddr,
         first: u32,
         bits: u64,
@@ -201,7 +201,7 @@ impl Ftl {
     ) {
         if self.layout.planes == 1 {
             let units = flash.logical(page, page.planes.0.trailing_zeros());
-            return self.copy_page(lane, units, first, bits, status, out);
+            return self.copy_page(pu, units, first, bits, status, out);
         }
         let per_page = self.layout.page_units;
         let in_page = u64::MAX >> (64 - per_page);
@@ -209,7 +209,7 @@ impl Ftl {
             let of_page = bits >> (number * per_page) & in_page;
             if of_page != 0 {
                 let units = flash.logical(page, plane);
-                self.copy_page_of_several(lane, units, first + number * per_page, of_page, status, out);
+                self.copy_page_of_several(pu, units, first + number * per_page, of_page, status, out);
             }
         }
     }
@@ -217,20 +217,20 @@ impl Ftl {
     #[inline(never)]
     fn copy_page_of_several(
         &mut self,
-        lane: u32,
+        pu: u32,
         units: &[u32],
         first: u32,
         bits: u64,
         status: Status,
         out: &mut Actions,
     ) {
-        self.copy_page(lane, units, first, bits, status, out);
+        self.copy_page(pu, units, first, bits, status, out);
     }
 
     /// Takes the units in `bits` of a page of one plane into slots: it holds the logical `units`, the first of them is at
     /// `first`.
     #[inline(always)]
-    fn copy_page(&mut self, lane: u32, units: &[u32], first: u32, mut bits: u64, status: Status, out: &mut Actions) {
+    fn copy_page(&mut self, pu: u32, units: &[u32], first: u32, mut bits: u64, status: Status, out: &mut Actions) {
         let plain = status == Status::Ok && !self.config.moves && self.lost.is_empty();
         while bits != 0 {
             let within = bits.trailing_zeros();
@@ -241,7 +241,7 @@ impl Ftl {
             if !plain || !self.table.is_at(unit, home) {
                 self.copy_content(slot, status, out);
             }
-            self.lanes[lane as usize].pending.push_back(slot);
+            self.parallel_units[pu as usize].pending.push_back(slot);
         }
     }
 
@@ -282,23 +282,23 @@ impl Ftl {
 
     /// Programs what was read: whole programs, and the rest once nothing more is being read.
     #[inline(always)]
-    fn program_pending(&mut self, lane: u32, out: &mut Actions) {
+    fn program_pending(&mut self, pu: u32, out: &mut Actions) {
         let whole = self.layout.program_units;
         loop {
-            let l = &self.lanes[lane as usize];
+            let l = &self.parallel_units[pu as usize];
             let pending = l.pending.len() as u32;
-            if pending < whole && (pending == 0 || l.job.is_some() || l.is_folding() || l.reading > 0) {
+            if pending < whole && (pending == 0 || l.scan.is_some() || l.is_folding() || l.reading > 0) {
                 return;
             }
-            if l.superseded && self.drop_superseded(lane, out) {
+            if l.superseded && self.drop_superseded(pu, out) {
                 continue;
             }
-            let Some(room) = self.copy_room(lane).or_else(|| self.copy_room_elsewhere(lane)) else { return };
-            let id = self.operations.start_bare(Kind::Program, room.lane);
+            let Some(room) = self.copy_room(pu).or_else(|| self.copy_room_elsewhere(pu)) else { return };
+            let id = self.operations.start_bare(Kind::Program, room.pu);
             let sequence = self.begin_program(id, room, Class::Collection);
             let (taken, mut plain) = (room.units.min(pending), true);
             for i in 0..taken {
-                let Some(slot) = self.lanes[lane as usize].pending.pop_front() else {
+                let Some(slot) = self.parallel_units[pu as usize].pending.pop_front() else {
                     unreachable!("of {pending} pending")
                 };
                 self.operations.set_slot(id, i, slot);
@@ -309,9 +309,9 @@ impl Ftl {
                 );
                 plain &= self.settle_copy(slot, self.physical(room, i), out);
             }
-            if room.lane != lane {
-                self.lanes[lane as usize].in_flight -= taken;
-                self.lanes[room.lane as usize].in_flight += taken;
+            if room.pu != pu {
+                self.parallel_units[pu as usize].in_flight -= taken;
+                self.parallel_units[room.pu as usize].in_flight += taken;
             }
             self.stats.programmed_copy += u64::from(taken);
             self.operations.pad(id, taken);
@@ -322,14 +322,14 @@ impl Ftl {
 
     /// Gives back the pending slots whose unit moved on; true if there were any.
     #[inline(never)]
-    fn drop_superseded(&mut self, lane: u32, out: &mut Actions) -> bool {
-        self.lanes[lane as usize].superseded = false;
+    fn drop_superseded(&mut self, pu: u32, out: &mut Actions) -> bool {
+        self.parallel_units[pu as usize].superseded = false;
         let mut dropped = false;
         // What is unpinned may be erased, and the room that makes taken: the list may be another afterwards.
-        while let Some(at) = self.first_superseded(lane) {
-            let slot = self.lanes[lane as usize].pending.remove(at).expect("just found");
+        while let Some(at) = self.first_superseded(pu) {
+            let slot = self.parallel_units[pu as usize].pending.remove(at).expect("just found");
             let home = self.slots[slot].home;
-            self.lanes[lane as usize].in_flight -= 1;
+            self.parallel_units[pu as usize].in_flight -= 1;
             self.slots.give(slot);
             self.unpin_home(home, out);
             dropped = true;
@@ -337,9 +337,9 @@ impl Ftl {
         dropped
     }
 
-    /// Where the first pending slot of `lane` is whose unit was written elsewhere since it was read.
-    fn first_superseded(&self, lane: u32) -> Option<usize> {
-        let mut pending = self.lanes[lane as usize].pending.iter();
+    /// Where the first pending slot of `pu` is whose unit was written elsewhere since it was read.
+    fn first_superseded(&self, pu: u32) -> Option<usize> {
+        let mut pending = self.parallel_units[pu as usize].pending.iter();
         pending.position(|slot| self.home(self.slots[*slot].unit) != self.slots[*slot].home)
     }
 }

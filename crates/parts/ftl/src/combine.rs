@@ -29,7 +29,7 @@ impl Ftl {
     pub(crate) fn end_combining(&mut self) {
         if self.combining && self.reserved == 0 {
             self.combining = false;
-            self.stirred = true;
+            self.has_work = true;
             self.force_epoch = self.epoch;
         }
     }

@@ -110,7 +110,7 @@ pub enum Kind {
     WholeRead,
     /// The rest of the slot `subject`.
     Fill,
-    /// Units in `mask` of the program at `unit`, to be copied for lane `subject`; it is program number `logical` of its
+    /// Units in `mask` of the program at `unit`, to be copied for parallel unit `subject`; it is program number `logical` of its
     /// block.
     CollectRead,
     /// Translation unit `subject`.
@@ -125,7 +125,7 @@ pub enum Kind {
     BringIn,
     /// A read for a command that is gone.
     Orphan,
-    /// A program; `subject` is the lane, its slots are in the slot table.
+    /// A program; `subject` is the parallel unit, its slots are in the slot table.
     Program,
     /// A program of parity; `subject` is the block, `logical` its buffer.
     Parity,

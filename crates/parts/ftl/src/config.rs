@@ -17,7 +17,7 @@ pub enum Group {
     Drive,
 }
 
-/// How a victim of garbage collection is chosen among the closed blocks of a lane.
+/// How a victim of garbage collection is chosen among the closed blocks of a parallel unit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Policy {
     /// The one with the fewest valid units.
@@ -35,7 +35,7 @@ pub enum Policy {
 pub struct Collection {
     /// How victims are chosen.
     pub policy: Policy,
-    /// A lane collects while its free space is less than this many blocks and one that is being written; at least 3.
+    /// A parallel unit collects while its free space is less than this many blocks and one that is being written; at least 3.
     pub start: u32,
     /// Blocks of free space beyond those that idle time collects.
     pub ahead: u32,
@@ -45,9 +45,9 @@ pub struct Collection {
     pub separate: bool,
     /// Pages of each die that are read in a row before what they held is programmed; at least 1.
     pub batch: u32,
-    /// Units in flight in a lane, raised to two programs' worth; `None`: what keeps its dies busy.
+    /// Units in flight in a parallel unit, raised to two programs' worth; `None`: what keeps its dies busy.
     pub copies: Option<u32>,
-    /// Units by which the host may take a lane below its target before it waits for copies, raised to two programs' worth;
+    /// Units by which the host may take a parallel unit below its target before it waits for copies, raised to two programs' worth;
     /// `None`: an eighth of a block.
     pub slack: Option<u32>,
 }
@@ -57,7 +57,7 @@ pub struct Collection {
 pub struct Wear {
     /// The free block that was erased least is opened next.
     pub dynamic: bool,
-    /// Erases by which the least worn closed block of a lane may lag behind the most worn before its data is moved.
+    /// Erases by which the least worn closed block of a parallel unit may lag behind the most worn before its data is moved.
     pub static_threshold: Option<u32>,
 }
 
@@ -148,11 +148,11 @@ pub struct SlcCache {
     pub blocks: u32,
     /// Bits a cell of the other blocks: an SLC block has this fraction of their pages.
     pub bits: u32,
-    /// Folding into the other blocks starts when a lane has less free SLC space than this many blocks.
+    /// Folding into the other blocks starts when a parallel unit has less free SLC space than this many blocks.
     pub fold: u32,
-    /// Full SLC blocks of a lane that idle time leaves as they are.
+    /// Full SLC blocks of a parallel unit that idle time leaves as they are.
     pub keep: u32,
-    /// Other blocks that a lane may use as SLC blocks while the drive is not full.
+    /// Other blocks that a parallel unit may use as SLC blocks while the drive is not full.
     pub dynamic: u32,
 }
 
@@ -271,7 +271,7 @@ impl Config {
                     "{blocks} blocks a plane are for copies of what was read: more than hold one bit"
                 ));
             }
-            if blocks * layout.lanes < 2 || units == 0 {
+            if blocks * layout.parallel_units < 2 || units == 0 {
                 return fail(format!("{units} copies of what was read in {blocks} blocks a plane: a ring needs two"));
             }
         }
@@ -284,13 +284,13 @@ impl Config {
         }
         let slc_blocks = self.slc.map_or(0, |s| s.blocks);
         let main_blocks = self.geometry.blocks.saturating_sub(slc_blocks);
-        let spare = u64::from(self.collection.start + crate::lane::fronts(self));
+        let spare = u64::from(self.collection.start + crate::parallel_unit::write_points(self));
         // Then some block always has a program's worth to gain, however what is superseded spreads over them.
         let filled = layout.data_units - layout.program_units;
-        let room = u64::from(main_blocks).saturating_sub(spare) * u64::from(filled) * u64::from(layout.lanes);
+        let room = u64::from(main_blocks).saturating_sub(spare) * u64::from(filled) * u64::from(layout.parallel_units);
         if all > room {
             return fail(format!(
-                "{all} logical units, but the flash holds {room} beside {spare} spare blocks a lane, {slc_blocks} SLC \
+                "{all} logical units, but the flash holds {room} with {spare} spare blocks per parallel unit, {slc_blocks} SLC \
                  blocks a plane, and a program of each block for collection to gain: less capacity or more flash is \
                  needed"
             ));

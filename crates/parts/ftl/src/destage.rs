@@ -4,8 +4,8 @@ use media::{Action, Class, OpId, ProgramOp};
 
 use crate::buffer::{Holds, NIL, Owner, Slot};
 use crate::command::{Kind, Operation};
-use crate::lane::Room;
 use crate::location::{Location, Place};
+use crate::parallel_unit::Room;
 use crate::{Actions, Ftl};
 
 impl Ftl {
@@ -57,13 +57,13 @@ impl Ftl {
             let Some(room) = self.host_room() else {
                 self.host_stalled = true;
                 if !self.host_paced || self.operations.active() <= self.retries {
-                    self.stirred = true;
-                    self.short_lanes.extend(0..self.layout.lanes);
+                    self.has_work = true;
+                    self.short_lanes.extend(0..self.layout.parallel_units);
                 }
                 return;
             };
             self.program_dirty(room, out);
-            self.pace(room.lane, out);
+            self.pace(room.pu, out);
             self.heed_marks();
         }
     }
@@ -71,7 +71,7 @@ impl Ftl {
     /// Fills one program from the head of the dirty list.
     #[inline(always)]
     pub(crate) fn program_dirty(&mut self, room: Room, out: &mut Actions) {
-        let id = self.operations.start_bare(Kind::Program, room.lane);
+        let id = self.operations.start_bare(Kind::Program, room.pu);
         let sequence = self.begin_program(id, room, Class::Host);
         let (mut taken, mut plain) = (0, true);
         while taken < room.units {
@@ -212,7 +212,9 @@ impl Ftl {
     #[inline(always)]
     fn repoint(&mut self, unit: u32, slot: u32, old: Location, physical: u32) {
         match self.table.entry_at(unit, old) {
-            Some(entry) if *entry == old && self.plant == crate::Plant::Nothing => *entry = Location::buffer(slot),
+            Some(entry) if *entry == old && self.injected == crate::InjectedFault::None => {
+                *entry = Location::buffer(slot)
+            }
             _ => self.repoint_slowly(unit, slot, physical),
         }
     }
@@ -231,7 +233,7 @@ impl Ftl {
                     self.slots.remove(&mut self.clean, clean);
                     self.slots.give(clean);
                 }
-                if !self.planted(crate::Plant::CopyNotRepointed) {
+                if !self.injects(crate::InjectedFault::CopyNotRepointed) {
                     self.table.set(unit, Location::buffer(slot));
                 }
             }
@@ -242,7 +244,7 @@ impl Ftl {
     /// `spare`, if that is given; it has a place for each, and the program is [plain](Self::is_plain).
     #[inline(always)]
     pub fn program_done(&mut self, id: OpId, spare: Option<&mut [u32]>, out: &mut Actions) {
-        let Operation { subject: lane, unit: first, count, sequence, first_sequence, .. } = self.operations[id];
+        let Operation { subject: pu, unit: first, count, sequence, first_sequence, .. } = self.operations[id];
         self.operations.free(id);
         let (mut host, mut copies) = (0, 0);
         let mut spare = spare.map(|spare| spare.iter_mut());
@@ -283,7 +285,7 @@ impl Ftl {
             self.slots.give(slot);
         }
         self.write_used -= host;
-        self.lanes[lane as usize].in_flight -= copies;
+        self.parallel_units[pu as usize].in_flight -= copies;
         self.written(self.layout.block_of(first));
         if first_sequence != sequence {
             self.sequence.retire(first_sequence);
@@ -291,8 +293,8 @@ impl Ftl {
         self.sequence.retire(sequence);
         self.admit(out);
         if copies > 0 {
-            self.collect_on(lane, out);
+            self.collect_on(pu, out);
         }
-        self.pump_on(out);
+        self.dispatch_pending(out);
     }
 }

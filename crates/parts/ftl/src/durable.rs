@@ -31,7 +31,7 @@ impl Ftl {
             return;
         }
         self.wait_durable(tag);
-        self.pump(out);
+        self.dispatch(out);
     }
 
     pub(crate) fn wait_durable(&mut self, tag: Tag) {
@@ -43,24 +43,24 @@ impl Ftl {
             self.combining = true;
             0
         };
-        self.stirred = true;
+        self.has_work = true;
         self.durable.push_back(Durable { tag, epoch: self.epoch, seal: None, trims });
     }
 
-    /// As [`pump`](Self::pump), after something that forces nothing: a program of dirty data follows from it only where
+    /// As [`dispatch`](Self::dispatch), after something that forces nothing: a program of dirty data follows from it only where
     /// there is some that was not looked at, or writes wait for nothing else.
     #[inline(always)]
-    pub(crate) fn pump_on(&mut self, out: &mut Actions) {
-        if self.stirred || self.is_starved() || self.sequence.oldest() > self.empty_after {
-            self.pump(out);
+    pub(crate) fn dispatch_pending(&mut self, out: &mut Actions) {
+        if self.has_work || self.is_starved() || self.sequence.oldest() > self.empty_after {
+            self.dispatch(out);
         }
     }
 
     /// After anything that may let writing go on: writes dirty data, erases the blocks whose data is superseded for
     /// good, ends the commands whose data is durable.
     #[inline(never)]
-    pub(crate) fn pump(&mut self, out: &mut Actions) {
-        self.stirred = false;
+    pub(crate) fn dispatch(&mut self, out: &mut Actions) {
+        self.has_work = false;
         if self.dirty.head != NIL {
             self.destage(out);
         }
@@ -84,12 +84,12 @@ impl Ftl {
         if self.host_stalled || self.retries > 0 {
             self.collect_short(out);
             if self.operations.active() <= self.retries {
-                self.last_resort(out);
+                self.use_emergency_reserve(out);
             }
         }
         // What waits is looked at each time.
         let waits = !self.durable.is_empty() || (self.host_stalled && !self.host_paced) || self.retries > 0;
-        self.stirred |= waits || self.journal.is_wanted() || self.is_releasing();
+        self.has_work |= waits || self.journal.is_wanted() || self.is_releasing();
     }
 
     /// Trims that somebody waits for go on becoming durable, and what waited for them is erased.
@@ -106,21 +106,21 @@ impl Ftl {
 
     /// Nothing is under way, and the host or a failed program has no room: what is set aside may be used.
     #[cold]
-    fn last_resort(&mut self, out: &mut Actions) {
+    fn use_emergency_reserve(&mut self, out: &mut Actions) {
         if self.host_paced {
             // Copies that the host waits for cannot go on by themselves: it need not wait.
             self.release_all();
-            (self.unpaced, self.stirred) = (true, true);
+            (self.unpaced, self.has_work) = (true, true);
             return self.destage(out);
         }
         if self.retries > 0 {
             self.retry_elsewhere(out);
         }
-        for desperate in [false, true] {
+        for emergency in [false, true] {
             if self.operations.active() <= self.retries && !self.read_only {
-                for lane in 0..self.layout.lanes {
-                    if !desperate || self.despair(lane, out) {
-                        self.short_lanes.push(lane);
+                for pu in 0..self.layout.parallel_units {
+                    if !emergency || self.enter_emergency(pu, out) {
+                        self.short_lanes.push(pu);
                     }
                 }
                 self.collect_short(out);
@@ -139,8 +139,8 @@ impl Ftl {
     }
 
     pub(crate) fn collect_short(&mut self, out: &mut Actions) {
-        while let Some(lane) = self.short_lanes.pop() {
-            self.collect(lane, out);
+        while let Some(pu) = self.short_lanes.pop() {
+            self.collect(pu, out);
         }
     }
 

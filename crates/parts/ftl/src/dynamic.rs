@@ -1,7 +1,7 @@
 //! The dynamic part of the SLC cache: blocks that hold one bit a cell for as long as the drive is not full.
 //!
-//! A lane may lend blocks to the cache as far as logical capacity is unused: the valid units outside of lent blocks, and
-//! the capacity of all blocks lent, stay within the lane's share of the logical units. Over-provisioning is never lent, and
+//! A parallel unit may lend blocks to the cache as far as logical capacity is unused: the valid units outside of lent blocks, and
+//! the capacity of all blocks lent, stay within the parallel unit's share of the logical units. Over-provisioning is never lent, and
 //! neither are the free blocks that collection keeps. A lent block is in SLC mode from its first program to its erase. The
 //! mode is in the spare area of its pages, where a mount finds it.
 
@@ -14,11 +14,11 @@ use crate::layout::Layout;
 pub(crate) struct Lent {
     /// A flag for each block; empty where none is ever lent.
     of: Vec<bool>,
-    lanes: Vec<Lane>,
+    parallel_units: Vec<ParallelUnit>,
 }
 
 #[derive(Clone, Default)]
-struct Lane {
+struct ParallelUnit {
     lent: u32,
     /// No capacity is left to lend; looked at again when a block is closed or erased.
     used_up: bool,
@@ -29,7 +29,10 @@ impl Lent {
         if config.slc.is_none_or(|slc| slc.dynamic == 0) {
             return Lent::default();
         }
-        Lent { of: vec![false; layout.all_blocks() as usize], lanes: vec![Lane::default(); layout.lanes as usize] }
+        Lent {
+            of: vec![false; layout.all_blocks() as usize],
+            parallel_units: vec![ParallelUnit::default(); layout.parallel_units as usize],
+        }
     }
 
     /// True if `block` is in SLC mode.
@@ -40,37 +43,37 @@ impl Lent {
 }
 
 impl Ftl {
-    /// True if `lane` may have one more block in SLC mode.
-    pub(crate) fn may_lend(&self, lane: u32) -> bool {
-        let (Some(slc), Some(of)) = (self.config.slc, self.lent.lanes.get(lane as usize)) else { return false };
-        !of.used_up && of.lent < slc.dynamic && self.lanes[lane as usize].free.len() > self.kept_free()
+    /// True if `pu` may have one more block in SLC mode.
+    pub(crate) fn may_lend(&self, pu: u32) -> bool {
+        let (Some(slc), Some(of)) = (self.config.slc, self.lent.parallel_units.get(pu as usize)) else { return false };
+        !of.used_up && of.lent < slc.dynamic && self.parallel_units[pu as usize].free.len() > self.kept_free()
     }
 
-    /// Opens the dynamic part of the cache where the static one has no free block: true if `lane` may lend one.
-    pub(crate) fn lends(&mut self, lane: u32) -> bool {
-        if !self.lanes[lane as usize].slc_free.is_empty() || !self.may_lend(lane) {
+    /// Opens the dynamic part of the cache where the static one has no free block: true if `pu` may lend one.
+    pub(crate) fn lends(&mut self, pu: u32) -> bool {
+        if !self.parallel_units[pu as usize].slc_free.is_empty() || !self.may_lend(pu) {
             return false;
         }
-        let fits = self.lent_fits(lane);
-        self.lent.lanes[lane as usize].used_up = !fits;
+        let fits = self.lent_fits(pu);
+        self.lent.parallel_units[pu as usize].used_up = !fits;
         fits
     }
 
-    /// True if one more lent block leaves room for the rest of the lane's share of the logical units.
-    fn lent_fits(&self, lane: u32) -> bool {
-        let outside: u64 = (lane * self.layout.blocks..(lane + 1) * self.layout.blocks)
+    /// True if one more lent block leaves room for the rest of the parallel unit's share of the logical units.
+    fn lent_fits(&self, pu: u32) -> bool {
+        let outside: u64 = (pu * self.layout.blocks..(pu + 1) * self.layout.blocks)
             .filter(|block| !self.lent.holds(*block))
             .map(|block| u64::from(self.blocks.valid(block)))
             .sum();
-        let share = crate::all_units(&self.config) / u64::from(self.layout.lanes);
-        let lent = u64::from(self.lent.lanes[lane as usize].lent) + 1;
+        let share = crate::all_units(&self.config) / u64::from(self.layout.parallel_units);
+        let lent = u64::from(self.lent.parallel_units[pu as usize].lent) + 1;
         outside + lent * u64::from(self.layout.block_units) <= share
     }
 
     /// `block` is in SLC mode from now on.
     pub(crate) fn lend(&mut self, block: u32) {
         self.lent.of[block as usize] = true;
-        self.lent.lanes[self.layout.lane_of(block) as usize].lent += 1;
+        self.lent.parallel_units[self.layout.pu_of(block) as usize].lent += 1;
     }
 
     /// A mount found `block` in SLC mode.
@@ -85,32 +88,32 @@ impl Ftl {
         if self.lent.of.is_empty() {
             return;
         }
-        let lane = &mut self.lent.lanes[self.layout.lane_of(block) as usize];
-        lane.used_up = false;
+        let pu = &mut self.lent.parallel_units[self.layout.pu_of(block) as usize];
+        pu.used_up = false;
         if std::mem::take(&mut self.lent.of[block as usize]) {
-            lane.lent -= 1;
+            pu.lent -= 1;
         }
     }
 
-    /// A block of `lane` is full: what may be lent has changed.
-    pub(crate) fn look_at_lent_again(&mut self, lane: u32) {
-        if let Some(lane) = self.lent.lanes.get_mut(lane as usize) {
-            lane.used_up = false;
+    /// A block of `pu` is full: what may be lent has changed.
+    pub(crate) fn look_at_lent_again(&mut self, pu: u32) {
+        if let Some(pu) = self.lent.parallel_units.get_mut(pu as usize) {
+            pu.used_up = false;
         }
     }
 
-    /// The oldest full lent block of `lane`, whose folding makes the most room for the fewest copies.
-    pub(crate) fn next_lent(&self, lane: u32) -> Option<u32> {
+    /// The oldest full lent block of `pu`, whose folding makes the most room for the fewest copies.
+    pub(crate) fn next_lent(&self, pu: u32) -> Option<u32> {
         if self.lent.of.is_empty() {
             return None;
         }
         let lent = |block: &&u32| self.lent.holds(**block);
-        self.lanes[lane as usize].slc_closed.iter().find(lent).copied().filter(|block| self.fits(lane, *block))
+        self.parallel_units[pu as usize].slc_closed.iter().find(lent).copied().filter(|block| self.fits(pu, *block))
     }
 
     /// Units that the lent blocks hold at most.
     pub fn dynamic_slc_units(&self) -> u64 {
-        let lent: u64 = self.lent.lanes.iter().map(|lane| u64::from(lane.lent)).sum();
+        let lent: u64 = self.lent.parallel_units.iter().map(|pu| u64::from(pu.lent)).sum();
         lent * u64::from(self.slc_programs() * self.layout.program_units)
     }
 }

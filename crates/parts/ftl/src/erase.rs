@@ -4,16 +4,16 @@ use media::{Action, BlockAddr, Class, EraseOp, OpId, PlaneMask, Status};
 
 use crate::blocks::Use;
 use crate::command::Kind;
-use crate::lane::Job;
 use crate::location::{Location, Place};
+use crate::parallel_unit::GcScan;
 use crate::{Actions, Ftl};
 
 impl Ftl {
     /// The last valid unit of `block` was superseded.
     pub(crate) fn emptied(&mut self, block: u32) {
-        let lane = self.layout.lane_of(block) as usize;
-        let reads = |job: &Option<Job>| job.is_some_and(|job| job.block == block);
-        let being_read = reads(&self.lanes[lane].job) || reads(&self.lanes[lane].fold);
+        let pu = self.layout.pu_of(block) as usize;
+        let reads = |scan: &Option<GcScan>| scan.is_some_and(|scan| scan.block == block);
+        let being_read = reads(&self.parallel_units[pu].scan) || reads(&self.parallel_units[pu].fold);
         if self.blocks.usage(block) == Use::Victim && !being_read && !self.empty.iter().any(|(b, _)| *b == block) {
             let waits = self.sequence.next() - 1;
             self.empty.push((block, waits));
@@ -65,7 +65,7 @@ impl Ftl {
         let oldest = self.sequence.oldest();
         let look = |(_, waits): &(u32, u64)| if oldest > *waits { 0 } else { *waits };
         self.empty_after = self.empty.iter().map(look).min().unwrap_or(u64::MAX);
-        self.stirred |= self.journal.is_wanted();
+        self.has_work |= self.journal.is_wanted();
     }
 
     pub(crate) fn erase(&mut self, block: u32, out: &mut Actions) {
@@ -95,7 +95,7 @@ impl Ftl {
 
     pub(crate) fn retire(&mut self, block: u32, position: u32, mask: u16, out: &mut Actions) {
         self.blocks.add_hole(block, position, mask);
-        self.measure(self.layout.lane_of(block));
+        self.measure(self.layout.pu_of(block));
         let at = self.layout.block_at(block, position);
         out.actions.push(Action::Retire(BlockAddr { planes: PlaneMask(mask), ..at }));
     }
@@ -110,22 +110,22 @@ impl Ftl {
         }
         if self.blocks.end_erase(block) == 0 {
             self.erased(block, out);
-            self.pump(out);
+            self.dispatch(out);
         }
     }
 
     /// `block` is erased on all its planes that are left.
     pub(crate) fn erased(&mut self, block: u32, out: &mut Actions) {
         self.stats.erases += 1;
-        let lane = self.layout.lane_of(block);
+        let pu = self.layout.pu_of(block);
         self.blocks.set_erases(block, self.blocks.erases(block) + 1);
         self.blocks.set_trimmed(block, 0);
         self.refresh_erased(block);
         self.give_back(block);
         let slc = self.is_slc(block);
-        let l = &mut self.lanes[lane as usize];
+        let l = &mut self.parallel_units[pu as usize];
         l.victims.retain(|victim| victim.block != block);
-        (l.desperate, l.reckless) = (false, false);
+        (l.emergency, l.reckless) = (false, false);
         self.unpaced = false;
         if self.blocks.usable_planes(&self.layout, block) == 0 {
             self.blocks.set_usage(block, Use::Bad);
@@ -133,9 +133,9 @@ impl Ftl {
             self.blocks.set_usage(block, Use::Free);
             l.add_free(block, slc);
         }
-        self.stirred |= self.host_stalled;
+        self.has_work |= self.host_stalled;
         self.release_all();
-        self.level_wear(lane);
-        self.collect(lane, out);
+        self.level_wear(pu);
+        self.collect(pu, out);
     }
 }

@@ -6,8 +6,8 @@ use media::{Action, OpId, ProgramOp};
 
 use crate::blocks::Use;
 use crate::buffer::{NIL, Owner};
-use crate::lane::{Room, Stream};
 use crate::location::{Location, Place};
+use crate::parallel_unit::{Room, Stream};
 use crate::{Actions, Ftl};
 
 impl Ftl {
@@ -46,13 +46,13 @@ impl Ftl {
             }
         }
         self.hold_erases();
-        self.lanes[was.subject as usize].retry.push(id);
+        self.parallel_units[was.subject as usize].retry.push(id);
         self.retries += 1;
-        self.stirred = true;
+        self.has_work = true;
         self.written(block);
         self.collect(was.subject, out);
         self.admit(out);
-        self.pump(out);
+        self.dispatch(out);
     }
 
     /// The planes `mask` of `block` that program number `program` failed on take no further one.
@@ -82,51 +82,51 @@ impl Ftl {
         let program = (operation.unit - block * self.layout.block_units) / self.layout.program_units;
         let mut page = self.layout.page(block, program);
         page.planes = media::PlaneMask(operation.mask as u16);
-        Room { lane: operation.subject, block, program, unit: operation.unit, units: operation.count, page }
+        Room { pu: operation.subject, block, program, unit: operation.unit, units: operation.count, page }
     }
 
-    /// Tries again what failed in `lane`, as far as there is room.
-    pub(crate) fn retry(&mut self, lane: u32, out: &mut Actions) {
-        self.retry_in(lane, lane, out);
-        self.retry_in_pool(lane, out);
+    /// Tries again what failed in `pu`, as far as there is room.
+    pub(crate) fn retry(&mut self, pu: u32, out: &mut Actions) {
+        self.retry_in(pu, pu, out);
+        self.retry_in_pool(pu, out);
     }
 
-    /// Nothing is under way: what failed in a lane that has no room left is tried again in another. It holds up every
+    /// Nothing is under way: what failed in a parallel unit that has no room left is tried again in another. It holds up every
     /// erase.
     pub(crate) fn retry_elsewhere(&mut self, out: &mut Actions) {
-        for lane in 0..self.layout.lanes {
-            for other in (0..self.layout.lanes).filter(|other| *other != lane) {
-                if self.lanes[lane as usize].retry.is_empty() {
+        for pu in 0..self.layout.parallel_units {
+            for other in (0..self.layout.parallel_units).filter(|other| *other != pu) {
+                if self.parallel_units[pu as usize].retry.is_empty() {
                     break;
                 }
-                self.retry_in(lane, other, out);
+                self.retry_in(pu, other, out);
             }
         }
     }
 
-    /// Tries again in `other` what failed in `lane`, as far as there is room.
-    pub(crate) fn retry_in(&mut self, lane: u32, other: u32, out: &mut Actions) {
-        while let Some(id) = self.lanes[lane as usize].retry.last().copied() {
+    /// Tries again in `other` what failed in `pu`, as far as there is room.
+    pub(crate) fn retry_in(&mut self, pu: u32, other: u32, out: &mut Actions) {
+        while let Some(id) = self.parallel_units[pu as usize].retry.last().copied() {
             let Some(room) = self.room(other, Stream::Copy) else { return };
-            let kept = self.still_wanted(id, lane);
+            let kept = self.still_wanted(id, pu);
             if kept.len() > room.units as usize {
                 // Planes are missing there: it holds less than what failed. Pages are programmed in order, so it is
                 // padded, and the next room is tried.
                 self.pad(room, out);
                 continue;
             }
-            self.lanes[lane as usize].retry.pop();
+            self.parallel_units[pu as usize].retry.pop();
             self.retries -= 1;
             self.hold_erases();
             let copies = kept.iter().filter(|slot| self.slots[**slot].owner == Owner::Copy).count() as u32;
-            self.lanes[lane as usize].in_flight -= copies;
-            self.lanes[other as usize].in_flight += copies;
+            self.parallel_units[pu as usize].in_flight -= copies;
+            self.parallel_units[other as usize].in_flight += copies;
             self.reissue(id, room, &kept, out);
         }
     }
 
     /// Slots of the failed program `id` whose unit has no newer copy in flash; the others are given back.
-    fn still_wanted(&mut self, id: OpId, lane: u32) -> Vec<u32> {
+    fn still_wanted(&mut self, id: OpId, pu: u32) -> Vec<u32> {
         let slots: Vec<u32> = self.operations.slots(id).iter().copied().filter(|s| *s != NIL).collect();
         let mut kept = Vec::with_capacity(slots.len());
         for slot in slots {
@@ -140,7 +140,7 @@ impl Ftl {
             if wanted {
                 kept.push(slot);
             } else {
-                self.drop_moving(slot, lane);
+                self.drop_moving(slot, pu);
             }
         }
         let set = self.operations.slots_mut(id);
@@ -154,13 +154,13 @@ impl Ftl {
     fn failed_later(&self, id: OpId, unit: u32) -> bool {
         let first = self.operations[id].first_sequence;
         let mut later =
-            self.lanes.iter().flat_map(|l| &l.retry).filter(|o| self.operations[**o].first_sequence > first);
+            self.parallel_units.iter().flat_map(|l| &l.retry).filter(|o| self.operations[**o].first_sequence > first);
         later.any(|other| self.operations.slots(*other).iter().any(|s| *s != NIL && self.slots[*s].unit == unit))
     }
 
     /// Issues a program of nothing.
     pub(crate) fn pad(&mut self, room: Room, out: &mut Actions) {
-        let id = self.start_operation(crate::command::Kind::Program, room.lane);
+        let id = self.start_operation(crate::command::Kind::Program, room.pu);
         self.operations.slots_mut(id).fill(NIL);
         self.issue_program(id, room, media::Class::Collection, out);
     }
@@ -172,7 +172,7 @@ impl Ftl {
             // An attempt between the first and this one: the first stands for it.
             self.sequence.retire(operation.sequence);
         }
-        operation.subject = room.lane;
+        operation.subject = room.pu;
         (operation.count, operation.unit) = (room.units, room.unit);
         (operation.mask, operation.sequence) = (u64::from(room.page.planes.0), sequence);
         let class = operation.class;
@@ -195,14 +195,14 @@ impl Ftl {
 
     /// `unit` is trimmed: if its data waits in a failed program, it must not come back with a newer number.
     pub(crate) fn forget_failed(&mut self, unit: u32) {
-        for lane in 0..self.lanes.len() {
-            for i in 0..self.lanes[lane].retry.len() {
-                let id = self.lanes[lane].retry[i];
+        for pu in 0..self.parallel_units.len() {
+            for i in 0..self.parallel_units[pu].retry.len() {
+                let id = self.parallel_units[pu].retry[i];
                 for at in 0..self.operations.slots(id).len() {
                     let slot = self.operations.slots(id)[at];
                     if slot != NIL && self.slots[slot].unit == unit {
                         self.operations.slots_mut(id)[at] = NIL;
-                        self.drop_moving(slot, lane as u32);
+                        self.drop_moving(slot, pu as u32);
                     }
                 }
             }
@@ -210,14 +210,14 @@ impl Ftl {
     }
 
     /// A slot of a failed program that nobody needs any more.
-    fn drop_moving(&mut self, slot: u32, lane: u32) {
+    fn drop_moving(&mut self, slot: u32, pu: u32) {
         match self.slots[slot].owner {
             Owner::Host => {
                 self.write_used -= 1;
                 self.moving -= 1;
             }
             Owner::System => self.system_used -= 1,
-            Owner::Copy => self.lanes[lane as usize].in_flight -= 1,
+            Owner::Copy => self.parallel_units[pu as usize].in_flight -= 1,
         }
         self.slots.give(slot);
     }

@@ -1,106 +1,106 @@
 //! Folding: the data of SLC blocks moves to the other blocks, oldest block first.
 //!
-//! Beside host requests a lane folds as much as the host has written to its SLC blocks: its *SLC level*, the free SLC
+//! Beside host requests a parallel unit folds as much as the host has written to its SLC blocks: its *SLC level*, the free SLC
 //! blocks, the rest of the open one and what the block being folded has given back, is kept at `fold` blocks. In idle
 //! time it folds on until only `keep` full blocks are left, and stops where it is when a command comes: what is in
 //! flight ends, the rest of the block waits for the next pause.
 
 use crate::config::SlcCache;
-use crate::lane::{Job, RESERVE, Stream};
+use crate::parallel_unit::{GcScan, RESERVE, Stream};
 use crate::{Actions, Ftl};
 
 impl Ftl {
-    /// Works on in the background of `lane`, where collection has nothing to do: folds SLC blocks and rewrites what is to
+    /// Works on in the background of `pu`, where collection has nothing to do: folds SLC blocks and rewrites what is to
     /// be refreshed.
     #[inline]
-    pub(crate) fn fold_on(&mut self, lane: u32, short: bool, out: &mut Actions) {
+    pub(crate) fn fold_on(&mut self, pu: u32, short: bool, out: &mut Actions) {
         if self.config.slc.is_some() || self.refresh.is_on() {
-            self.work_in_background(lane, short, out);
+            self.work_in_background(pu, short, out);
         }
     }
 
     #[inline(never)]
-    fn work_in_background(&mut self, lane: u32, short: bool, out: &mut Actions) {
-        let short = short && !self.is_only_ahead(lane);
+    fn work_in_background(&mut self, pu: u32, short: bool, out: &mut Actions) {
+        let short = short && !self.is_only_ahead(pu);
         loop {
-            let l = &self.lanes[lane as usize];
-            let Some(job) = l.fold else {
+            let l = &self.parallel_units[pu as usize];
+            let Some(scan) = l.fold else {
                 // Victims under way make room that is wanted more.
                 let waits = short && l.victims.iter().any(|victim| !victim.slc);
-                let next = if waits { None } else { self.next_in_background(lane, short) };
+                let next = if waits { None } else { self.next_in_background(pu, short) };
                 let Some((block, refreshed)) = next else { return };
                 self.stats.refreshed += u64::from(refreshed);
-                self.lanes[lane as usize].fold = Some(self.start_victim(lane, block, false));
+                self.parallel_units[pu as usize].fold = Some(self.start_victim(pu, block, false));
                 continue;
             };
-            // A lane that is short ends what it began, unless another victim will make room: this one may hold the last.
-            let waits = short && l.victims.iter().any(|victim| !victim.slc && victim.block != job.block);
-            let waits = waits || !(short || self.goes_on(lane, job));
-            self.lanes[lane as usize].fold_waits = waits;
+            // A parallel unit that is short ends what it began, unless another victim will make room: this one may hold the last.
+            let waits = short && l.victims.iter().any(|victim| !victim.slc && victim.block != scan.block);
+            let waits = waits || !(short || self.goes_on(pu, scan));
+            self.parallel_units[pu as usize].fold_waits = waits;
             if waits {
                 return;
             }
-            let copies = self.background_copies(lane, job);
-            if !self.read_victim(lane, job, copies, out) {
+            let copies = self.background_copies(pu, scan);
+            if !self.read_victim(pu, scan, copies, out) {
                 return;
             }
-            self.lanes[lane as usize].fold = None;
-            if self.blocks.valid(job.block) == 0 {
-                self.emptied(job.block);
+            self.parallel_units[pu as usize].fold = None;
+            if self.blocks.valid(scan.block) == 0 {
+                self.emptied(scan.block);
             }
         }
     }
 
     /// The block to be emptied next, and whether to refresh its data: one that must be refreshed, else an SLC block to
     /// fold, else one that may be refreshed.
-    fn next_in_background(&self, lane: u32, short: bool) -> Option<(u32, bool)> {
-        let refreshed = |urgent| self.next_refreshed(lane, urgent).filter(|_| !short).map(|block| (block, true));
-        let folded = || self.next_folded(lane).map(|block| (block, false));
+    fn next_in_background(&self, pu: u32, short: bool) -> Option<(u32, bool)> {
+        let refreshed = |urgent| self.next_refreshed(pu, urgent).filter(|_| !short).map(|block| (block, true));
+        let folded = || self.next_folded(pu).map(|block| (block, false));
         refreshed(true).or_else(folded).or_else(|| refreshed(false))
     }
 
     /// The SLC block to fold next, if one is due and its data fits elsewhere.
-    fn next_folded(&self, lane: u32) -> Option<u32> {
-        let (slc, l) = (self.config.slc?, &self.lanes[lane as usize]);
+    fn next_folded(&self, pu: u32) -> Option<u32> {
+        let (slc, l) = (self.config.slc?, &self.parallel_units[pu as usize]);
         let block = l.slc_closed.front().copied()?;
         let idle = self.idle && l.slc_closed.len() > slc.keep as usize;
         // Folding takes room without making any.
-        let due = (idle || self.slc_shortage(lane, slc) > 0) && l.free.len() > RESERVE;
-        (due && self.fits(lane, block)).then_some(block)
+        let due = (idle || self.slc_shortage(pu, slc) > 0) && l.free.len() > RESERVE;
+        (due && self.fits(pu, block)).then_some(block)
     }
 
-    /// True if `job`, which was begun, is still due. A block without valid units costs nothing more, and is free space.
-    fn goes_on(&self, lane: u32, job: Job) -> bool {
-        let shortage = || self.config.slc.map_or(0, |slc| self.slc_shortage(lane, slc));
+    /// True if `scan`, which was begun, is still due. A block without valid units costs nothing more, and is free space.
+    fn goes_on(&self, pu: u32, scan: GcScan) -> bool {
+        let shortage = || self.config.slc.map_or(0, |slc| self.slc_shortage(pu, slc));
         self.idle
-            || self.blocks.valid(job.block) == 0
-            || if self.is_slc(job.block) { shortage() > 0 } else { self.refresh.is_urgent(job.block) }
+            || self.blocks.valid(scan.block) == 0
+            || if self.is_slc(scan.block) { shortage() > 0 } else { self.refresh.is_urgent(scan.block) }
     }
 
-    /// Copies that may be in flight for `job`: in idle time as many as keep the dies busy, else as many as it is behind.
-    fn background_copies(&self, lane: u32, job: Job) -> u32 {
-        let quota = self.lanes[lane as usize].quota;
+    /// Copies that may be in flight for `scan`: in idle time as many as keep the dies busy, else as many as it is behind.
+    fn background_copies(&self, pu: u32, scan: GcScan) -> u32 {
+        let quota = self.parallel_units[pu as usize].quota;
         let least = 2 * self.layout.program_units;
         if self.idle {
             return quota;
         }
         match self.config.slc {
-            Some(slc) if self.is_slc(job.block) => {
-                self.slc_shortage(lane, slc).clamp(i64::from(least), i64::from(quota)) as u32
+            Some(slc) if self.is_slc(scan.block) => {
+                self.slc_shortage(pu, slc).clamp(i64::from(least), i64::from(quota)) as u32
             }
             _ => least,
         }
     }
 
-    /// Units by which `lane` is short of free SLC space; at most zero where it is not.
-    fn slc_shortage(&self, lane: u32, slc: SlcCache) -> i64 {
-        if self.may_lend(lane) {
+    /// Units by which `pu` is short of free SLC space; at most zero where it is not.
+    fn slc_shortage(&self, pu: u32, slc: SlcCache) -> i64 {
+        if self.may_lend(pu) {
             return 0;
         }
-        let l = &self.lanes[lane as usize];
+        let l = &self.parallel_units[pu as usize];
         let block = i64::from(self.slc_programs() * self.layout.program_units);
         let mut level = l.slc_free.len() as i64 * block;
-        if let Some(open) = l.fronts[Stream::Slc as usize] {
+        if let Some(open) = l.write_points[Stream::Slc as usize] {
             level += i64::from((open.end - open.next) * self.layout.program_units);
         }
         for victim in l.victims.iter().filter(|victim| self.is_slc(victim.block)) {

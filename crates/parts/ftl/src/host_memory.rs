@@ -17,7 +17,7 @@ use crate::admission::Queue;
 use crate::buffer::{Holds, NIL};
 use crate::command::Kind;
 use crate::location::{Location, Place};
-use crate::{Actions, Delivery, Ftl, Plant};
+use crate::{Actions, Delivery, Ftl, InjectedFault};
 
 /// What the layer keeps of the host's memory.
 #[derive(Default)]
@@ -82,7 +82,7 @@ impl Ftl {
         self.drop_clean_away();
         // Data written since stays in the controller: what is dirty there now is all there will be.
         self.force_epoch = self.epoch;
-        self.pump(out);
+        self.dispatch(out);
     }
 
     /// The controller is reset: it keeps its own memory and forgets its commands. The host's memory comes back as it was
@@ -123,7 +123,7 @@ impl Ftl {
         if self.map.is_some() {
             self.evict(out);
         }
-        self.pump(out);
+        self.dispatch(out);
     }
 
     /// Units that may hold data on its way to flash in the host's memory, and clean data.
@@ -301,7 +301,7 @@ impl Ftl {
         self.end_bring_in(id, true);
         self.admit(out);
         self.host_access_done(out);
-        self.pump(out);
+        self.dispatch(out);
     }
 
     /// What was on its way is in the controller (`came`), or stays where it was.
@@ -366,7 +366,7 @@ impl Ftl {
         }
         self.host_memory.accesses = 0;
         self.commands.forget();
-        self.pieces = crate::read::Pieces::new();
+        self.fragments = crate::read::Pieces::new();
         self.slots.forget_waiters();
         self.write_used -= self.reserved;
         self.reserved = 0;
@@ -451,7 +451,7 @@ impl Ftl {
         for (unit, _) in &forgotten {
             self.table.set(*unit, Location::NOWHERE);
         }
-        if forgotten.is_empty() || self.plant == Plant::HostMapForgotten {
+        if forgotten.is_empty() || self.injected == InjectedFault::HostMapForgotten {
             return loss;
         }
         loss.entries = forgotten.len() as u32;

@@ -12,9 +12,9 @@ use media::{Class, SECTOR, Status, Tag};
 use crate::buffer::{Holds, NIL};
 use crate::command::Kind;
 use crate::config::Config;
-use crate::lane::Stream;
 use crate::location::{Location, Place};
-use crate::{Actions, Ftl, Plant};
+use crate::parallel_unit::Stream;
+use crate::{Actions, Ftl, InjectedFault};
 
 /// Bytes of a page before its bits: T.
 const HEADER: u32 = 8;
@@ -204,7 +204,7 @@ impl Ftl {
         }
         self.complete(tag, Status::Ok, out);
         self.admit(out);
-        self.pump(out);
+        self.dispatch(out);
     }
 
     fn trim_unit(&mut self, unit: u32, out: &mut Actions) {
@@ -294,7 +294,7 @@ impl Ftl {
         let sequence = self.sequence.next();
         for region in 0..self.journal.regions {
             if std::mem::replace(&mut self.journal.stale[region as usize], false)
-                && !self.planted(Plant::JournalSkipped)
+                && !self.injects(InjectedFault::JournalSkipped)
             {
                 let page = self.journal.draw(region, sequence);
                 self.journal.drawn.push_back((region, page));
@@ -333,18 +333,18 @@ impl Ftl {
             }
             slot = self.slots.next(slot);
         }
-        // What a lane set aside for them is lost to one that gets no block erased for it.
+        // What a parallel unit set aside for them is lost to one that gets no block erased for it.
         let waits = |(block, _): &&(u32, u64)| !self.journal.is_durable(self.blocks.trimmed(*block));
-        let waiting = self.empty.iter().filter(waits).map(|(block, _)| self.layout.lane_of(*block));
-        let lanes: Vec<u32> = waiting.chain(0..self.layout.lanes).collect();
-        let mut lanes = lanes.into_iter();
-        let mut next = lanes.next();
-        while let Some(lane) = next.filter(|_| !pages.is_empty()) {
-            let Some(room) = self.room(lane, Stream::Copy) else {
-                next = lanes.next();
+        let waiting = self.empty.iter().filter(waits).map(|(block, _)| self.layout.pu_of(*block));
+        let parallel_units: Vec<u32> = waiting.chain(0..self.layout.parallel_units).collect();
+        let mut parallel_units = parallel_units.into_iter();
+        let mut next = parallel_units.next();
+        while let Some(pu) = next.filter(|_| !pages.is_empty()) {
+            let Some(room) = self.room(pu, Stream::Copy) else {
+                next = parallel_units.next();
                 continue;
             };
-            let id = self.start_operation(Kind::Program, lane);
+            let id = self.start_operation(Kind::Program, pu);
             let now = pages.split_off(pages.len().saturating_sub(room.units as usize));
             self.operations.slots_mut(id).fill(NIL);
             for (i, slot) in now.into_iter().enumerate() {

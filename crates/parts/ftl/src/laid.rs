@@ -289,8 +289,8 @@ impl Laid {
     /// The block and its position that a physical block belongs to, and the first plane of that position.
     fn place(&self, die: u16, plane: u32, block: u32) -> (u32, u32) {
         let position = self.positions[(u32::from(die) * self.planes + plane) as usize];
-        let (lane, in_row) = (position / self.layout.per_row, position % self.layout.per_row);
-        (lane * self.layout.blocks + block, in_row)
+        let (pu, in_row) = (position / self.layout.per_row, position % self.layout.per_row);
+        (pu * self.layout.blocks + block, in_row)
     }
 
     /// Pages that were laid out at `position` of `block`.

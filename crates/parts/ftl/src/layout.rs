@@ -1,7 +1,7 @@
-//! Physical unit numbers: how lanes, blocks, pages and planes are folded into 32 bits.
+//! Physical unit numbers: how parallel units, blocks, pages and planes are folded into 32 bits.
 //!
-//! The flash is cut into *lanes*: sets of planes that allocate and collect by themselves (one plane, one die or the
-//! whole drive, by [`Group`]). A *block* here is a block of a lane: the physical blocks of one number on all its
+//! The flash is cut into *parallel units*: sets of planes that allocate and collect by themselves (one plane, one die or the
+//! whole drive, by [`Group`]). A *block* here is a block of a parallel unit: the physical blocks of one number on all its
 //! planes. One *program* covers the planes of one die that are programmed together, a *position*. Unit numbers run
 //! through block, page, position, plane, unit: the order in which a block is written.
 
@@ -21,13 +21,13 @@ struct Position {
 /// The folding of one configuration.
 pub struct Layout {
     positions: Dense<Position>,
-    /// Lanes.
-    pub lanes: u32,
-    /// Blocks a lane.
+    /// Parallel units.
+    pub parallel_units: u32,
+    /// Blocks a parallel unit.
     pub blocks: u32,
     /// Pages a block.
     pub pages: u32,
-    /// Positions a lane: programs a page row.
+    /// Positions a parallel unit: programs a page row.
     pub per_row: u32,
     /// Planes a program.
     pub planes: u32,
@@ -108,8 +108,8 @@ impl Layout {
         let stripe = config.parity.map_or(0, |data| data + 1);
         let data_programs = block_programs - block_programs.checked_div(stripe).unwrap_or(0);
         Layout {
-            lanes: positions.len() as u32 / per_row,
-            // SAFETY: asked for are positions of the lanes and blocks that are counted here.
+            parallel_units: positions.len() as u32 / per_row,
+            // SAFETY: asked for are positions of the parallel units and blocks that are counted here.
             positions: unsafe { Dense::new(positions) },
             blocks: g.blocks,
             pages: g.pages,
@@ -177,14 +177,14 @@ impl Layout {
         self.stripe != 0 && program % self.stripe == self.stripe - 1
     }
 
-    /// Blocks of all lanes.
+    /// Blocks of all parallel units.
     pub fn all_blocks(&self) -> u32 {
-        self.lanes * self.blocks
+        self.parallel_units * self.blocks
     }
 
-    /// The lane of a block.
+    /// The parallel unit of a block.
     #[inline]
-    pub fn lane_of(&self, block: u32) -> u32 {
+    pub fn pu_of(&self, block: u32) -> u32 {
         self.by.blocks.quotient(block)
     }
 
@@ -203,16 +203,16 @@ impl Layout {
     /// The page that program number `program` of `block` goes to, on all its planes.
     #[inline]
     pub fn page(&self, block: u32, program: u32) -> PageAddr {
-        self.page_in(self.lane_of(block), block, program)
+        self.page_in(self.pu_of(block), block, program)
     }
 
-    /// As [`page`](Self::page), where the lane of `block` is known.
+    /// As [`page`](Self::page), where the parallel unit of `block` is known.
     #[inline]
-    pub fn page_in(&self, lane: u32, block: u32, program: u32) -> PageAddr {
-        debug_assert_eq!(lane, self.lane_of(block));
+    pub fn page_in(&self, pu: u32, block: u32, program: u32) -> PageAddr {
+        debug_assert_eq!(pu, self.pu_of(block));
         let (page, position) = if self.per_row == 1 { (program, 0) } else { self.by.per_row.divide(program) };
-        let Position { die, planes } = self.positions[(lane * self.per_row + position) as usize];
-        PageAddr { die, planes, block: block - lane * self.blocks, page }
+        let Position { die, planes } = self.positions[(pu * self.per_row + position) as usize];
+        PageAddr { die, planes, block: block - pu * self.blocks, page }
     }
 
     /// The page (one plane) and the unit within it where `unit` lies.
@@ -233,9 +233,9 @@ impl Layout {
         let (block, within) = self.by.block_units.divide(unit);
         let (program, in_program) = self.by.program_units.divide(within);
         debug_assert!(in_program + count <= self.program_units, "a read across programs");
-        let (lane, block) = self.by.blocks.divide(block);
+        let (pu, block) = self.by.blocks.divide(block);
         let (page, in_row) = self.by.per_row.divide(program);
-        let Position { die, planes } = self.positions[(lane * self.per_row + in_row) as usize];
+        let Position { die, planes } = self.positions[(pu * self.per_row + in_row) as usize];
         // The lowest of them, moved up.
         let first = u32::from(planes.0 & planes.0.wrapping_neg());
         let from = self.by.page_units.quotient(in_program);
@@ -250,9 +250,9 @@ impl Layout {
         if !self.plain {
             return (block, self.span(unit, 1));
         }
-        // A row of one position, of one plane: the block's lane says which, and its programs are the pages.
-        let (lane, in_lane) = self.by.blocks.divide(block);
-        let Position { die, planes } = self.positions[lane as usize];
+        // A row of one position, of one plane: the block's parallel unit says which, and its programs are the pages.
+        let (pu, in_lane) = self.by.blocks.divide(block);
+        let Position { die, planes } = self.positions[pu as usize];
         let page = PageAddr { die, planes, block: in_lane, page: self.by.program_units.quotient(within) };
         debug_assert_eq!(page, self.span(unit, 1), "unit {unit}");
         (block, page)
@@ -263,7 +263,7 @@ impl Layout {
         (self.by.block_units, self.by.program_units)
     }
 
-    /// Of each plane of each die, the position that it belongs to, in the order of lanes.
+    /// Of each plane of each die, the position that it belongs to, in the order of parallel units.
     pub(crate) fn positions_of_planes(&self, dies: u32, planes: u32) -> Vec<u32> {
         let mut numbers = vec![u32::MAX; (dies * planes) as usize];
         for (number, position) in (0u32..).zip(self.positions.iter()) {
@@ -280,7 +280,7 @@ impl Layout {
     }
 }
 
-/// Positions in stripe order, those of a lane next to each other.
+/// Positions in stripe order, those of a parallel unit next to each other.
 fn positions(config: &Config, planes: u32) -> Vec<Position> {
     let g = &config.geometry;
     let extent = |axis: Axis| match axis {
@@ -303,7 +303,7 @@ fn positions(config: &Config, planes: u32) -> Vec<Position> {
         })
         .collect();
     if config.group == Group::Die {
-        // A lane's positions are the planes of one die; lanes keep the stripe order of their first plane.
+        // A parallel unit's positions are the planes of one die; parallel units keep the stripe order of their first plane.
         let order: Vec<u16> = {
             let mut seen = vec![false; g.all_dies() as usize];
             let first = |p: &Position| !std::mem::replace(&mut seen[p.die as usize], true);

@@ -31,7 +31,6 @@ mod fold;
 mod host_memory;
 mod journal;
 mod laid;
-mod lane;
 mod layout;
 mod location;
 mod map_cache;
@@ -44,6 +43,7 @@ mod mount;
 mod mount_laid;
 mod occupancy;
 mod pacing;
+mod parallel_unit;
 mod parity;
 mod read;
 mod read_copies;
@@ -72,10 +72,10 @@ use durable::Durable;
 use dynamic::Lent;
 use host_memory::HostMemory;
 use journal::Journal;
-use lane::Lane;
 use layout::Layout;
 use location::{Location, Place, Table};
 use map_frames::MapCache;
+use parallel_unit::ParallelUnit;
 use parity::Parity;
 use read::Pieces;
 use read_copies::ReadCopies;
@@ -132,10 +132,10 @@ pub struct ProgramUnit {
 
 /// A bug that can be planted, so that the tests that must catch it can be tested.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Plant {
+pub enum InjectedFault {
     /// None: the layer as it is.
     #[default]
-    Nothing,
+    None,
     /// Every so often a journal page of trims is not written.
     JournalSkipped,
     /// Every so often a copy made by collection is not pointed to.
@@ -153,26 +153,26 @@ pub struct Ftl {
     slots: Slots,
     commands: Commands,
     operations: Operations,
-    pieces: Pieces,
+    fragments: Pieces,
     sequence: Sequence,
-    lanes: Dense<Lane>,
+    parallel_units: Dense<ParallelUnit>,
     turns: Turns,
-    /// Lanes that opened a block and may be short of free ones.
+    /// Parallel units that opened a block and may be short of free ones.
     short_lanes: Vec<u32>,
-    /// No lane has room for the host; an erase that ends changes that.
+    /// No parallel unit has room for the host; an erase that ends changes that.
     host_stalled: bool,
-    /// Some lane has room for the host, which waits there for copies.
+    /// Some parallel unit has room for the host, which waits there for copies.
     host_paced: bool,
     /// The host need not wait for copies, until a block is erased: they cannot go on by themselves.
     unpaced: bool,
-    /// Free space, in units, at which a lane is kept while the host writes, and by how much that may take it below.
+    /// Free space, in units, at which a parallel unit is kept while the host writes, and by how much that may take it below.
     target: i64,
     slack: i64,
     /// No command came for a while: collection works ahead.
     idle: bool,
-    /// `pump` has something to look at: data that became dirty, or for which an erase made room, a lane that opened a
+    /// `dispatch` has something to look at: data that became dirty, or for which an erase made room, a parallel unit that opened a
     /// block, a part of the map that is wanted, a command or a trim that waits for programs, programs without room.
-    stirred: bool,
+    has_work: bool,
     dirty: List,
     clean: List,
     write_used: u32,
@@ -215,7 +215,7 @@ pub struct Ftl {
     read_only: bool,
     rng: Rng,
     stats: Stats,
-    plant: Plant,
+    injected: InjectedFault,
     plant_count: u32,
     unit_shift: u32,
     /// All sectors of a unit, a bit each.
@@ -230,14 +230,14 @@ pub fn buffer_count(config: &Config) -> u64 {
     slots(config, &Layout::new(config))
 }
 
-/// Units that collection may have in flight in a lane: two programs' worth at least.
+/// Units that collection may have in flight in a parallel unit: two programs' worth at least.
 fn quota(config: &Config, layout: &Layout) -> u32 {
-    // A batch being programmed and the next one being read keep every die of a lane busy.
+    // A batch being programmed and the next one being read keep every die of a parallel unit busy.
     let busy = 2 * config.collection.batch * layout.per_row * layout.program_units;
     config.collection.copies.unwrap_or(busy.max(COPIES)).max(2 * layout.program_units)
 }
 
-/// Units that collection may have in flight in a lane of few dies.
+/// Units that collection may have in flight in a parallel unit of few dies.
 const COPIES: u32 = 64;
 
 fn slots(config: &Config, layout: &Layout) -> u64 {
@@ -246,7 +246,7 @@ fn slots(config: &Config, layout: &Layout) -> u64 {
         + config.host_memory.map_or(0, |m| u64::from(m.read) + u64::from(m.write))
         + u64::from(SYSTEM_SLOTS)
         + parity::slots(config, layout)
-        + u64::from(layout.lanes) * u64::from(quota(config, layout))
+        + u64::from(layout.parallel_units) * u64::from(quota(config, layout))
 }
 
 /// Logical units: the user's, and those of the layer's own.
@@ -280,11 +280,13 @@ impl Ftl {
             slots: Slots::new(slots as u32),
             commands: Commands::new(config.tags),
             operations: Operations::new(layout.program_units),
-            pieces: Pieces::new(),
+            fragments: Pieces::new(),
             sequence: Sequence::after(0),
-            // SAFETY: lanes are numbered by the layout, and kept with their operations.
-            lanes: unsafe { Dense::new((0..layout.lanes).map(|_| Lane::new(quota)).collect()) },
-            turns: Turns::new(layout.lanes),
+            // SAFETY: parallel units are numbered by the layout, and kept with their operations.
+            parallel_units: unsafe {
+                Dense::new((0..layout.parallel_units).map(|_| ParallelUnit::new(quota)).collect())
+            },
+            turns: Turns::new(layout.parallel_units),
             short_lanes: Vec::new(),
             host_stalled: false,
             host_paced: false,
@@ -292,7 +294,7 @@ impl Ftl {
             target: pacing::target_units(&config) as i64,
             slack: pacing::slack(&config, &layout),
             idle: false,
-            stirred: false,
+            has_work: false,
             dirty: List::new(),
             clean: List::new(),
             write_used: 0,
@@ -326,7 +328,7 @@ impl Ftl {
             read_only: false,
             rng: streams.stream("ftl.collection"),
             stats: Stats::default(),
-            plant: Plant::Nothing,
+            injected: InjectedFault::None,
             plant_count: 0,
             unit_shift: unit_bytes.trailing_zeros(),
             all_sectors: u64::MAX >> (64 - unit_bytes / media::SECTOR as u32),
@@ -506,14 +508,14 @@ impl Ftl {
 
     /// Plants a bug, for the tests that must catch it.
     #[doc(hidden)]
-    pub fn plant(&mut self, plant: Plant) {
-        self.plant = plant;
+    pub fn inject(&mut self, injected: InjectedFault) {
+        self.injected = injected;
     }
 
     /// True every third time the planted bug strikes.
     #[inline]
-    fn planted(&mut self, plant: Plant) -> bool {
-        if self.plant != plant {
+    fn injects(&mut self, injected: InjectedFault) -> bool {
+        if self.injected != injected {
             return false;
         }
         self.plant_count += 1;

@@ -42,7 +42,7 @@ impl Ftl {
             let logical = self.cache().first + t;
             if !self.awaits_program(logical) && self.system_slot(logical).is_none() {
                 self.force_epoch = self.epoch;
-                self.pump(out);
+                self.dispatch(out);
                 return Some(t);
             }
             let cache = self.cache();
@@ -56,7 +56,7 @@ impl Ftl {
             }
         }
         self.force_epoch = self.epoch;
-        self.pump(out);
+        self.dispatch(out);
         None
     }
 
@@ -98,7 +98,7 @@ impl Ftl {
         if state == ABSENT {
             if let Some(wanted) = cache.pending.note(t) {
                 self.map_wanted.push(wanted);
-                self.stirred = true;
+                self.has_work = true;
             }
         } else if state & FETCHING == 0 {
             cache.touch(state);
@@ -180,7 +180,7 @@ impl Ftl {
         self.wake(operation.waiters, true, out);
         self.unpin(self.layout.block_of(operation.unit), out);
         self.evict(out);
-        self.pump(out);
+        self.dispatch(out);
     }
 
     pub(crate) fn map_lookup_done(&mut self, id: OpId, out: &mut Actions) {

@@ -60,7 +60,7 @@ impl Ftl {
         entries.insert(unit, true);
         if !cached {
             self.map_wanted.push(t);
-            self.stirred = true;
+            self.has_work = true;
         }
     }
 
@@ -117,7 +117,7 @@ impl Ftl {
         }
         let mut chain = operation.waiters;
         while chain != NIL {
-            let (unit, next) = self.pieces.waiting(chain);
+            let (unit, next) = self.fragments.waiting(chain);
             self.entries().insert(unit, false);
             chain = next;
         }
@@ -130,7 +130,7 @@ impl Ftl {
             self.start_merge(t, out);
         }
         self.evict_entries(out);
-        self.pump(out);
+        self.dispatch(out);
     }
 
     /// Writes translation unit `t` back: at once if no read is needed first.

@@ -14,9 +14,9 @@ use sim::Time;
 use crate::Ftl;
 use crate::blocks::Use;
 use crate::laid::Laid;
-use crate::lane::Stream;
 use crate::location::{Location, Place};
 use crate::map_frames::MapCache;
+use crate::parallel_unit::Stream;
 use crate::sequence::Sequence;
 
 /// Pages of a block that are looked up ahead of being taken in.
@@ -238,11 +238,11 @@ impl Ftl {
 
     /// Says what each block is used for.
     fn sort_blocks(&mut self, flash: &impl Flash) {
-        for lane in 0..self.layout.lanes {
-            self.measure(lane);
+        for pu in 0..self.layout.parallel_units {
+            self.measure(pu);
         }
         for block in 0..self.layout.all_blocks() {
-            let lane = self.layout.lane_of(block) as usize;
+            let pu = self.layout.pu_of(block) as usize;
             if self.blocks.usable_planes(&self.layout, block) == 0 && self.blocks.valid(block) == 0 {
                 self.blocks.set_usage(block, Use::Bad);
                 continue;
@@ -255,7 +255,7 @@ impl Ftl {
             let slc = self.is_slc(block);
             if state.programmed == 0 && !state.torn {
                 self.blocks.set_usage(block, Use::Free);
-                self.lanes[lane].add_free(block, slc);
+                self.parallel_units[pu].add_free(block, slc);
                 continue;
             }
             if !state.torn && self.reopen(block, &state) {
@@ -264,27 +264,27 @@ impl Ftl {
             self.blocks.close(block, state.newest);
             if slc {
                 self.blocks.withhold(block);
-                self.lanes[lane].add_closed_slc(block);
+                self.parallel_units[pu].add_closed_slc(block);
             }
             if state.torn {
-                self.lanes[lane].force(block);
+                self.parallel_units[pu].force(block);
             }
         }
-        for lane in 0..self.layout.lanes {
-            self.leave_room_to_copies(lane);
+        for pu in 0..self.layout.parallel_units {
+            self.leave_room_to_copies(pu);
         }
     }
 
     /// The flash does not say which block was open for what. Where no free block is left to collection, it needs the one
     /// that has more room: that may be what it had opened as the last.
-    fn leave_room_to_copies(&mut self, lane: u32) {
-        if self.is_reserved(lane, 0) {
+    fn leave_room_to_copies(&mut self, pu: u32) {
+        if self.is_reserved(pu, 0) {
             return;
         }
-        let fronts = &self.lanes[lane as usize].fronts;
-        let left = |stream: Stream| fronts[stream as usize].map_or(0, |f| self.capacity(f.block, f.end - f.next));
+        let write_points = &self.parallel_units[pu as usize].write_points;
+        let left = |stream: Stream| write_points[stream as usize].map_or(0, |f| self.capacity(f.block, f.end - f.next));
         if left(Stream::Host) > left(Stream::Copy) {
-            self.lanes[lane as usize].fronts.swap(Stream::Host as usize, Stream::Copy as usize);
+            self.parallel_units[pu as usize].write_points.swap(Stream::Host as usize, Stream::Copy as usize);
         }
     }
 
@@ -316,7 +316,7 @@ impl Ftl {
         found
     }
 
-    /// Goes on writing `block`, if it was not written to its end and its lane has no such block yet.
+    /// Goes on writing `block`, if it was not written to its end and its parallel unit has no such block yet.
     fn reopen(&mut self, block: u32, found: &Found) -> bool {
         let (per_row, end) = (self.layout.per_row, self.programs_of(block));
         let next_of = |position: u32, pages: u32| pages * per_row + position;
@@ -335,8 +335,8 @@ impl Ftl {
             (false, true) => &[Stream::Copy, Stream::Host],
             (false, false) => &[Stream::Copy],
         };
-        let lane = self.layout.lane_of(block) as usize;
-        if !streams.iter().any(|stream| self.lanes[lane].reopen(*stream, block, first, end, &ahead)) {
+        let pu = self.layout.pu_of(block) as usize;
+        if !streams.iter().any(|stream| self.parallel_units[pu].reopen(*stream, block, first, end, &ahead)) {
             return false;
         }
         self.blocks.set_usage(block, Use::Open);

@@ -24,19 +24,19 @@ impl Ftl {
             write_cache_units: self.write_limit,
             ..Occupancy::default()
         };
-        for lane in &self.lanes {
-            found.free_blocks += (lane.free.len() + lane.slc_free.len()) as u32;
-            found.collecting += u32::from(lane.job.is_some() || lane.in_flight > 0);
+        for pu in &self.parallel_units {
+            found.free_blocks += (pu.free.len() + pu.slc_free.len()) as u32;
+            found.collecting += u32::from(pu.scan.is_some() || pu.in_flight > 0);
         }
         found
     }
 
-    /// Valid units of each closed block, lane by lane: the distribution that theory speaks of.
+    /// Valid units of each closed block, parallel unit by parallel unit: the distribution that theory speaks of.
     pub fn closed_blocks(&self) -> impl Iterator<Item = u32> + '_ {
         (0..self.layout.all_blocks()).filter(|b| self.blocks.usage(*b) == Use::Closed).map(|b| self.blocks.valid(b))
     }
 
-    /// Units a block of a lane holds, and blocks in all.
+    /// Units a block of a parallel unit holds, and blocks in all.
     pub fn block_shape(&self) -> (u32, u32) {
         (self.layout.block_units, self.layout.all_blocks())
     }

@@ -1,25 +1,25 @@
 //! Pacing of garbage collection: host programs and copies are metered against each other.
 //!
-//! Each lane has a *level*, its free space in mapping units: free blocks, the rest of its open blocks, and what its
+//! Each parallel unit has a *level*, its free space in mapping units: free blocks, the rest of its open blocks, and what its
 //! victims have given back so far. A victim with `valid` units to copy gives back its whole block in proportion to the
 //! copies that were issued, so that the valid units of a victim are spread evenly over the host programs that its space
 //! will serve, wherever in the block they lie.
 //!
-//! Below the *target* the lane collects, with as many copies in flight as its shortage calls for. The host may take the
-//! lane below the target by the *slack*; then it waits for copies. A write thus waits for the copies that its own space
+//! Below the *target* the parallel unit collects, with as many copies in flight as its shortage calls for. The host may take the
+//! parallel unit below the target by the *slack*; then it waits for copies. A write thus waits for the copies that its own space
 //! costs, not for those of a whole block.
 //!
-//! At the lower end of the slack a lane has `start` blocks and one more block's worth of space. Of it at most one block
+//! At the lower end of the slack a parallel unit has `start` blocks and one more block's worth of space. Of it at most one block
 //! is left in the block open for copies, and one is what the current victim has given back: so two blocks are free when
-//! the host needs one, as [`RESERVE`](crate::lane::RESERVE) asks for, if `start` is at least [`START_MIN`].
+//! the host needs one, as [`RESERVE`](crate::parallel_unit::RESERVE) asks for, if `start` is at least [`START_MIN`].
 //!
-//! Where no victim is being collected there is nothing to wait for, and the host goes on into what is left. A lane that
+//! Where no victim is being collected there is nothing to wait for, and the host goes on into what is left. A parallel unit that
 //! is short by more than the slack when it begins a victim makes up for it over that victim and the next ones, out of at
 //! most half of what they give back.
 
 use crate::config::Config;
-use crate::lane::{Job, Stream};
 use crate::layout::Layout;
+use crate::parallel_unit::{GcScan, Stream};
 use crate::{Actions, Ftl};
 
 /// A block being collected, or collected and not yet erased.
@@ -46,7 +46,7 @@ impl Victim {
 /// The least `start` with which the host always finds a free block.
 pub(crate) const START_MIN: u32 = 3;
 
-/// Free space in units below which a lane of `config` collects.
+/// Free space in units below which a parallel unit of `config` collects.
 pub(crate) fn target_units(config: &Config) -> u64 {
     let layout = Layout::new(config);
     (u64::from(config.collection.start) + 1) * u64::from(layout.data_units) + slack(config, &layout) as u64
@@ -58,61 +58,63 @@ pub(crate) fn target_units(config: &Config) -> u64 {
 pub fn programmed_before(config: &Config, units: u64) -> u64 {
     let layout = Layout::new(config);
     let held = u64::from(config.slc.map_or(0, |slc| slc.blocks) + config.collection.start + 1);
-    let closed = u64::from(layout.blocks).saturating_sub(held) * u64::from(layout.lanes) * u64::from(layout.data_units);
+    let closed =
+        u64::from(layout.blocks).saturating_sub(held) * u64::from(layout.parallel_units) * u64::from(layout.data_units);
     let spare = closed.saturating_sub(crate::all_units(config));
     if spare == 0 {
         return u64::MAX;
     }
-    let data = (units * closed).div_ceil(spare) + u64::from(layout.lanes) * u64::from(crate::quota(config, &layout));
+    let data =
+        (units * closed).div_ceil(spare) + u64::from(layout.parallel_units) * u64::from(crate::quota(config, &layout));
     // Parity is programmed with them.
     (data * u64::from(layout.block_units)).div_ceil(u64::from(layout.data_units))
 }
 
-/// Units by which the host may take a lane below its target.
+/// Units by which the host may take a parallel unit below its target.
 pub(crate) fn slack(config: &Config, layout: &Layout) -> i64 {
     i64::from(config.collection.slack.unwrap_or(layout.block_units / 8).max(2 * layout.program_units))
 }
 
 impl Ftl {
-    /// Units by which `lane` is short of its target; at most zero where it is not.
+    /// Units by which `pu` is short of its target; at most zero where it is not.
     #[inline]
-    pub(crate) fn shortage(&self, lane: u32) -> i64 {
+    pub(crate) fn shortage(&self, pu: u32) -> i64 {
         // More free blocks than the target asks for: the usual case of a drive that is not full.
-        if self.lanes[lane as usize].free.len() > self.enough() && self.blocks.is_whole() {
+        if self.parallel_units[pu as usize].free.len() > self.enough() && self.blocks.is_whole() {
             return 0;
         }
         let ahead = if self.idle { self.config.collection.ahead } else { 0 };
-        i64::from(ahead) * i64::from(self.layout.data_units) + self.target - self.level(lane)
+        i64::from(ahead) * i64::from(self.layout.data_units) + self.target - self.level(pu)
     }
 
-    /// True if `lane` is short only of what idle time collects ahead.
-    pub(crate) fn is_only_ahead(&self, lane: u32) -> bool {
-        self.idle && self.level(lane) >= self.target && !self.lacks_room(lane)
+    /// True if `pu` is short only of what idle time collects ahead.
+    pub(crate) fn is_only_ahead(&self, pu: u32) -> bool {
+        self.idle && self.level(pu) >= self.target && !self.lacks_room(pu)
     }
 
-    /// Free blocks beyond which no lane is short.
+    /// Free blocks beyond which no parallel unit is short.
     #[inline]
     pub(crate) fn enough(&self) -> usize {
         (self.config.collection.start + 2 + if self.idle { self.config.collection.ahead } else { 0 }) as usize
     }
 
-    /// Free blocks that are not lent to the SLC cache: with them a lane is not short.
+    /// Free blocks that are not lent to the SLC cache: with them a parallel unit is not short.
     #[inline]
     pub(crate) fn kept_free(&self) -> usize {
         self.config.collection.start as usize + 2
     }
 
-    /// Free space of `lane` in units.
+    /// Free space of `pu` in units.
     #[inline]
-    fn level(&self, lane: u32) -> i64 {
+    fn level(&self, pu: u32) -> i64 {
         if !self.blocks.is_whole() {
-            return self.level_beside_holes(lane);
+            return self.level_beside_holes(pu);
         }
-        let l = &self.lanes[lane as usize];
+        let l = &self.parallel_units[pu as usize];
         let block_units = i64::from(self.layout.data_units);
         let mut level = l.free.len() as i64 * block_units;
         for stream in [Stream::Host, Stream::Copy] {
-            if let Some(open) = l.fronts[stream as usize] {
+            if let Some(open) = l.write_points[stream as usize] {
                 level += i64::from(self.layout.data_after(open.end - open.next) * self.layout.program_units);
             }
         }
@@ -124,11 +126,11 @@ impl Ftl {
 
     /// The same where planes are lost, counted as far as it matters.
     #[cold]
-    fn level_beside_holes(&self, lane: u32) -> i64 {
-        let l = &self.lanes[lane as usize];
+    fn level_beside_holes(&self, pu: u32) -> i64 {
+        let l = &self.parallel_units[pu as usize];
         let of_block = |block: u32| self.capacity(block, self.layout.block_programs);
         let mut level: i64 = l.free.iter().take(self.enough() + 1).map(|block| of_block(*block)).sum();
-        for open in [Stream::Host, Stream::Copy].iter().filter_map(|stream| l.fronts[*stream as usize]) {
+        for open in [Stream::Host, Stream::Copy].iter().filter_map(|stream| l.write_points[*stream as usize]) {
             level += self.capacity(open.block, open.end - open.next);
         }
         for victim in l.victims.iter().filter(|victim| !victim.slc) {
@@ -147,17 +149,17 @@ impl Ftl {
         }
     }
 
-    /// True if the host must wait for copies before it programs in `lane`.
+    /// True if the host must wait for copies before it programs in `pu`.
     #[inline]
-    pub(crate) fn host_waits(&self, lane: u32) -> bool {
-        self.is_copying(lane)
+    pub(crate) fn host_waits(&self, pu: u32) -> bool {
+        self.is_copying(pu)
             && !self.unpaced
-            && self.shortage(lane) + i64::from(self.layout.program_units) > self.allowance(lane)
+            && self.shortage(pu) + i64::from(self.layout.program_units) > self.allowance(pu)
     }
 
-    /// Units by which `lane` may be short before the host waits.
-    fn allowance(&self, lane: u32) -> i64 {
-        let l = &self.lanes[lane as usize];
+    /// Units by which `pu` may be short before the host waits.
+    fn allowance(&self, pu: u32) -> i64 {
+        let l = &self.parallel_units[pu as usize];
         if l.short_by <= self.slack {
             return self.slack;
         }
@@ -170,71 +172,71 @@ impl Ftl {
         l.short_by + i64::from(self.layout.program_units) - made_up
     }
 
-    /// Copies that `lane` may have in flight while it collects `job`: as many as its shortage calls for.
+    /// Copies that `pu` may have in flight while it collects `scan`: as many as its shortage calls for.
     #[inline]
-    pub(crate) fn copies_allowed(&self, lane: u32, job: Job, shortage: i64) -> u32 {
-        let l = &self.lanes[lane as usize];
-        let gain = (self.capacity_of(job.block, self.layout.block_programs) - i64::from(job.valid)).max(1);
-        let copies = shortage.max(0) * i64::from(job.valid) / gain;
+    pub(crate) fn copies_allowed(&self, pu: u32, scan: GcScan, shortage: i64) -> u32 {
+        let l = &self.parallel_units[pu as usize];
+        let gain = (self.capacity_of(scan.block, self.layout.block_programs) - i64::from(scan.valid)).max(1);
+        let copies = shortage.max(0) * i64::from(scan.valid) / gain;
         let least = i64::from(2 * self.layout.program_units);
         copies.clamp(least, i64::from(l.quota).max(least)) as u32
     }
 
-    /// True if copies of `lane`, of which `copies` may be in flight, leave room for a whole batch of reads. Pages are read
+    /// True if copies of `pu`, of which `copies` may be in flight, leave room for a whole batch of reads. Pages are read
     /// one by one where a batch is one page of each die.
     #[inline]
-    pub(crate) fn takes_batch(&self, lane: u32, copies: u32) -> bool {
+    pub(crate) fn takes_batch(&self, pu: u32, copies: u32) -> bool {
         let batch = self.config.collection.batch;
         let units = batch * self.layout.per_row * self.layout.program_units;
-        batch == 1 || self.lanes[lane as usize].in_flight + units.min(copies / 2) <= copies
+        batch == 1 || self.parallel_units[pu as usize].in_flight + units.min(copies / 2) <= copies
     }
 
-    /// The host took room in `lane`: collection goes on by as much as that calls for.
+    /// The host took room in `pu`: collection goes on by as much as that calls for.
     #[inline]
-    pub(crate) fn pace(&mut self, lane: u32, out: &mut Actions) {
-        let l = &self.lanes[lane as usize];
-        if (l.job.is_some() || !l.barren) && l.free.len() <= self.enough() {
-            self.collect_on(lane, out);
+    pub(crate) fn pace(&mut self, pu: u32, out: &mut Actions) {
+        let l = &self.parallel_units[pu as usize];
+        if (l.scan.is_some() || !l.barren) && l.free.len() <= self.enough() {
+            self.collect_on(pu, out);
         }
     }
 
-    /// The host waits for copies in `lane`: its turn is passed over until that may have changed. An SLC block may have
-    /// room meanwhile, and where planes are lost the level depends on more than what happens in the lane.
+    /// The host waits for copies in `pu`: its turn is passed over until that may have changed. An SLC block may have
+    /// room meanwhile, and where planes are lost the level depends on more than what happens in the parallel unit.
     #[inline]
-    pub(crate) fn leave_turns(&mut self, lane: u32) {
+    pub(crate) fn leave_turns(&mut self, pu: u32) {
         if self.config.slc.is_none() && self.blocks.is_whole() {
-            self.turns.suspend(lane);
+            self.turns.suspend(pu);
         }
     }
 
-    /// Programs issued and victims begun: while the host waits for copies, room in a lane changes with these alone.
+    /// Programs issued and victims begun: while the host waits for copies, room in a parallel unit changes with these alone.
     #[inline]
     pub(crate) fn progress(&self) -> (u64, u64) {
         (self.stats.programs, self.stats.victims)
     }
 
-    /// Collection in `lane` got on since `before`: the host goes on if it waited for that.
+    /// Collection in `pu` got on since `before`: the host goes on if it waited for that.
     #[inline]
-    pub(crate) fn release_host(&mut self, lane: u32, before: (u64, u64)) {
+    pub(crate) fn release_host(&mut self, pu: u32, before: (u64, u64)) {
         if !self.host_paced {
-            return self.turns.rejoin(lane);
+            return self.turns.rejoin(pu);
         }
-        let same = self.progress() == before && self.is_copying(lane) && self.turns.waits(lane);
-        debug_assert!(!same || self.host_waits(lane));
-        if !same && !self.host_waits(lane) {
-            self.turns.rejoin(lane);
-            (self.host_paced, self.host_stalled, self.stirred) = (false, false, true);
+        let same = self.progress() == before && self.is_copying(pu) && self.turns.waits(pu);
+        debug_assert!(!same || self.host_waits(pu));
+        if !same && !self.host_waits(pu) {
+            self.turns.rejoin(pu);
+            (self.host_paced, self.host_stalled, self.has_work) = (false, false, true);
         }
     }
 
-    /// True if copies of `lane` are on their way, or to come.
+    /// True if copies of `pu` are on their way, or to come.
     #[inline]
-    fn is_copying(&self, lane: u32) -> bool {
-        let l = &self.lanes[lane as usize];
-        l.job.is_some() || l.in_flight > 0
+    fn is_copying(&self, pu: u32) -> bool {
+        let l = &self.parallel_units[pu as usize];
+        l.scan.is_some() || l.in_flight > 0
     }
 
-    /// The host need not wait for copies any more, whatever lane it waited in.
+    /// The host need not wait for copies any more, whatever parallel unit it waited in.
     #[cold]
     pub(crate) fn release_all(&mut self) {
         self.turns.rejoin_all();

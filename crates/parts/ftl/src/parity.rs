@@ -18,9 +18,9 @@ use crate::blocks::Use;
 use crate::buffer::{Holds, NIL, Owner, Slots};
 use crate::command::{Kind, Operation};
 use crate::config::Config;
-use crate::lane::{Front, Room};
 use crate::layout::Layout;
 use crate::location::Location;
+use crate::parallel_unit::{Room, WritePoint};
 use crate::rebuild::Rebuild;
 use crate::{Actions, Ftl};
 
@@ -122,9 +122,9 @@ impl Ftl {
     /// The program that follows in `block`, whose next number is `next`: what the stripe's order makes of it. `None` if a
     /// stripe begins and there is no buffer for its parity.
     #[inline(never)]
-    pub(crate) fn enter_stripe(&mut self, lane: u32, block: u32, next: u32) -> Option<u32> {
+    pub(crate) fn enter_stripe(&mut self, pu: u32, block: u32, next: u32) -> Option<u32> {
         let stripe = self.layout.stripe;
-        let place = if next.is_multiple_of(stripe) { self.parity_place(lane, block, next) } else { None };
+        let place = if next.is_multiple_of(stripe) { self.parity_place(pu, block, next) } else { None };
         let parity = self.parity.as_mut().expect("called only where there is parity");
         if next.is_multiple_of(stripe) {
             parity.drop_open(block);
@@ -149,13 +149,13 @@ impl Ftl {
 
     /// Where the parity goes of the stripe of `block` that begins with `first`; none if it has less than two programs, or
     /// some were done before the mount.
-    fn parity_place(&self, lane: u32, block: u32, first: u32) -> Option<u32> {
+    fn parity_place(&self, pu: u32, block: u32, first: u32) -> Option<u32> {
         let programs = first..first + self.layout.stripe;
-        let ahead = &self.lanes[lane as usize].ahead;
+        let ahead = &self.parallel_units[pu as usize].ahead;
         if ahead.iter().any(|(at, program)| *at == block && programs.contains(program)) {
             return None;
         }
-        let units = |program: &u32| self.room_at(lane, block, *program).units;
+        let units = |program: &u32| self.room_at(pu, block, *program).units;
         let usable = programs.clone().filter(|program| units(program) > 0).count();
         programs.max_by_key(units).filter(|_| usable > 1)
     }
@@ -197,24 +197,25 @@ impl Ftl {
     }
 
     /// Writes the parity of the open stripe of the block at `room` if no more data goes there.
-    fn end_stripe(&mut self, Room { lane, block, .. }: Room, class: Class, out: &mut Actions) {
+    fn end_stripe(&mut self, Room { pu, block, .. }: Room, class: Class, out: &mut Actions) {
         let stripe = self.layout.stripe;
         let parity = self.parity.as_ref().expect("called only where there is parity");
         let Some(Open { first, place, .. }) = parity.of(block).map(|at| &parity.open[at]) else { return };
         let (last, place) = (first + stripe - 1, *place);
-        let of_block =
-            |(at, front): (usize, &Option<Front>)| front.filter(|f| f.block == block).map(|front| (at, front));
-        let found = self.lanes[lane as usize].fronts.iter().enumerate().find_map(of_block);
-        let Some((stream, front)) = found else { return };
+        let of_block = |(at, write_point): (usize, &Option<WritePoint>)| {
+            write_point.filter(|f| f.block == block).map(|write_point| (at, write_point))
+        };
+        let found = self.parallel_units[pu as usize].write_points.iter().enumerate().find_map(of_block);
+        let Some((stream, write_point)) = found else { return };
         let data = |next: u32| if next == place { last } else { next };
-        let room = self.room_at(lane, block, place);
+        let room = self.room_at(pu, block, place);
         // Where no plane is left for it, the program that comes next gives it up.
-        if room.units == 0 || (front.next..last).any(|next| self.room_at(lane, block, data(next)).units > 0) {
+        if room.units == 0 || (write_point.next..last).any(|next| self.room_at(pu, block, data(next)).units > 0) {
             return;
         }
-        let fronts = &mut self.lanes[lane as usize].fronts;
-        fronts[stream] = (last + 1 < front.end).then_some(Front { next: last + 1, ..front });
-        if fronts[stream].is_none() {
+        let write_points = &mut self.parallel_units[pu as usize].write_points;
+        write_points[stream] = (last + 1 < write_point.end).then_some(WritePoint { next: last + 1, ..write_point });
+        if write_points[stream].is_none() {
             self.blocks.set_usage(block, Use::Full);
         }
         self.program_parity(room, class, out);
@@ -264,10 +265,10 @@ impl Ftl {
         let waiting = std::mem::take(&mut parity.waiting);
         self.written(block);
         if waiting {
-            (self.host_stalled, self.host_paced, self.stirred) = (false, false, true);
-            self.collect_on(self.layout.lane_of(block), out);
+            (self.host_stalled, self.host_paced, self.has_work) = (false, false, true);
+            self.collect_on(self.layout.pu_of(block), out);
         }
-        self.pump_on(out);
+        self.dispatch_pending(out);
     }
 
     /// The program `id` at `room` failed: its units leave the parity, if that is not written yet.

@@ -10,15 +10,15 @@ use crate::{Actions, Delivery, Ftl};
 
 /// A unit of a read that waits: for its translation unit, or for a slot to be filled.
 #[derive(Clone, Copy)]
-pub(crate) struct Piece {
+pub(crate) struct Fragment {
     tag: Tag,
     unit: u32,
     next: u32,
 }
 
-/// Waiting pieces, in chains.
+/// Waiting fragments, in chains.
 pub(crate) struct Pieces {
-    all: Vec<Piece>,
+    all: Vec<Fragment>,
     free: u32,
 }
 
@@ -27,30 +27,30 @@ impl Pieces {
         Pieces { all: Vec::new(), free: NIL }
     }
 
-    /// Puts a piece before `chain` and returns the new chain.
+    /// Puts a fragment before `chain` and returns the new chain.
     fn chain(&mut self, tag: Tag, unit: u32, chain: u32) -> u32 {
-        let piece = Piece { tag, unit, next: chain };
+        let fragment = Fragment { tag, unit, next: chain };
         if self.free == NIL {
-            self.all.push(piece);
+            self.all.push(fragment);
             return self.all.len() as u32 - 1;
         }
         let id = self.free;
         self.free = self.all[id as usize].next;
-        self.all[id as usize] = piece;
+        self.all[id as usize] = fragment;
         id
     }
 
-    /// The unit of the first piece in `chain`, and the rest of the chain.
+    /// The unit of the first fragment in `chain`, and the rest of the chain.
     pub(crate) fn waiting(&self, chain: u32) -> (u32, u32) {
-        let Piece { unit, next, .. } = self.all[chain as usize];
+        let Fragment { unit, next, .. } = self.all[chain as usize];
         (unit, next)
     }
 
-    fn take(&mut self, chain: u32) -> Piece {
-        let piece = self.all[chain as usize];
+    fn take(&mut self, chain: u32) -> Fragment {
+        let fragment = self.all[chain as usize];
         self.all[chain as usize].next = self.free;
         self.free = chain;
-        piece
+        fragment
     }
 }
 
@@ -167,7 +167,7 @@ impl Ftl {
             match self.map_ready(unit, out) {
                 Ready::Now => {}
                 Ready::After(id) => {
-                    self.operations[id].waiters = self.pieces.chain(tag, unit, self.operations[id].waiters);
+                    self.operations[id].waiters = self.fragments.chain(tag, unit, self.operations[id].waiters);
                     return;
                 }
             }
@@ -205,7 +205,7 @@ impl Ftl {
         let part = self.part(tag, unit);
         let wanted = sector_mask(part.from, part.sectors);
         if self.slots[slot].have & wanted != wanted {
-            self.slots[slot].waiters = self.pieces.chain(tag, unit, self.slots[slot].waiters);
+            self.slots[slot].waiters = self.fragments.chain(tag, unit, self.slots[slot].waiters);
             return;
         }
         if self.slots[slot].holds == Holds::Clean {
@@ -227,14 +227,14 @@ impl Ftl {
         *at_hand += u64::from(part.sectors) * SECTOR;
     }
 
-    /// Goes on with a chain of pieces. `mapped`: what they waited for was their translation unit.
+    /// Goes on with a chain of fragments. `mapped`: what they waited for was their translation unit.
     pub(crate) fn wake(&mut self, mut chain: u32, mapped: bool, out: &mut Actions) {
         while chain != NIL {
-            let piece = self.pieces.take(chain);
-            chain = piece.next;
+            let fragment = self.fragments.take(chain);
+            chain = fragment.next;
             let (mut run, mut at_hand) = (None, 0);
-            self.read_unit(piece.tag, piece.unit, mapped, &mut run, &mut at_hand, out);
-            self.finish_read(piece.tag, run, at_hand, out);
+            self.read_unit(fragment.tag, fragment.unit, mapped, &mut run, &mut at_hand, out);
+            self.finish_read(fragment.tag, run, at_hand, out);
         }
     }
 

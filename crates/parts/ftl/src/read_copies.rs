@@ -14,9 +14,9 @@ use sim::Time;
 use crate::blocks::Use;
 use crate::command::{Kind, Operation};
 use crate::config::Config;
-use crate::lane::Room;
 use crate::layout::Layout;
 use crate::location::Location;
+use crate::parallel_unit::Room;
 use crate::{Actions, Ftl};
 
 #[derive(Clone, Copy)]
@@ -66,10 +66,10 @@ pub(crate) struct ReadCopies {
 impl ReadCopies {
     pub(crate) fn new(config: &Config, layout: &Layout) -> Option<ReadCopies> {
         let copies = config.read_copies?;
-        let blocks = (0..copies.blocks).flat_map(|number| (0..layout.lanes).map(move |lane| (lane, number)));
+        let blocks = (0..copies.blocks).flat_map(|number| (0..layout.parallel_units).map(move |pu| (pu, number)));
         Some(ReadCopies {
             capacity: copies.units as usize,
-            blocks: blocks.map(|(lane, number)| (lane * layout.blocks + number, false)).collect(),
+            blocks: blocks.map(|(pu, number)| (pu * layout.blocks + number, false)).collect(),
             open: 0,
             program: 0,
             ahead: Ahead::Ready,
@@ -336,7 +336,7 @@ impl Ftl {
             if page.planes.0 != 0 {
                 let units = page.planes.count() * self.layout.page_units;
                 let unit = self.layout.unit_of(block, program);
-                return Some(Room { lane: self.layout.lane_of(block), block, program, unit, units, page });
+                return Some(Room { pu: self.layout.pu_of(block), block, program, unit, units, page });
             }
         }
     }

@@ -178,7 +178,7 @@ impl Ftl {
 
     /// True if a program of some of these flash units is under way.
     fn is_programmed_in(&self, units: std::ops::Range<u32>) -> bool {
-        let failed = |id: &OpId| self.lanes.iter().any(|lane| lane.retry.contains(id));
+        let failed = |id: &OpId| self.parallel_units.iter().any(|pu| pu.retry.contains(id));
         self.operations.under_way().into_iter().any(|id| {
             let Operation { kind, unit, .. } = self.operations[id];
             matches!(kind, Kind::Program | Kind::Parity) && units.contains(&unit) && !failed(&id)
@@ -220,7 +220,7 @@ impl Ftl {
         let delivery = self.read_ended(of, Status::Ok, flash, out);
         let moves = out.moves.split_off(from);
         moves.into_iter().for_each(|movement| self.move_rebuilt(movement, page, &others, out));
-        self.pump_on(out);
+        self.dispatch_pending(out);
         delivery
     }
 
@@ -256,7 +256,7 @@ impl Ftl {
                 out.moves.push(Move::BufferToBuffer { from: self.scratch(), to: slot, keep: 0 });
             }
             self.stats.relocated += 1;
-            self.stirred = true;
+            self.has_work = true;
         }
     }
 

@@ -153,10 +153,10 @@ impl Ftl {
         }
         self.idle_due |= !self.idle && !self.refresh.due.is_empty();
         if std::mem::take(&mut self.refresh.pressing) {
-            for lane in 0..self.layout.lanes {
-                let here = |due: &Due| due.urgent && self.layout.lane_of(due.block) == lane;
+            for pu in 0..self.layout.parallel_units {
+                let here = |due: &Due| due.urgent && self.layout.pu_of(due.block) == pu;
                 if self.refresh.due.iter().any(here) {
-                    self.collect(lane, out);
+                    self.collect(pu, out);
                 }
             }
         }
@@ -172,15 +172,15 @@ impl Ftl {
         }
     }
 
-    /// The block of `lane` to be rewritten next, if there is one and its data fits elsewhere; of the `urgent` ones alone,
+    /// The block of `pu` to be rewritten next, if there is one and its data fits elsewhere; of the `urgent` ones alone,
     /// or of all that are due while nothing else is to be done.
-    pub(crate) fn next_refreshed(&self, lane: u32, urgent: bool) -> Option<u32> {
+    pub(crate) fn next_refreshed(&self, pu: u32, urgent: bool) -> Option<u32> {
         let mut due = self.refresh.due.iter().filter(|due| due.urgent || (self.idle && !urgent)).map(|due| due.block);
         due.find(|block| {
-            self.layout.lane_of(*block) == lane
+            self.layout.pu_of(*block) == pu
                 && self.blocks.usage(*block) == Use::Closed
-                && self.lanes[lane as usize].free.len() > crate::lane::RESERVE
-                && self.fits(lane, *block)
+                && self.parallel_units[pu as usize].free.len() > crate::parallel_unit::RESERVE
+                && self.fits(pu, *block)
         })
     }
 }

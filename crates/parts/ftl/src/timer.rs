@@ -39,17 +39,17 @@ impl Ftl {
         if self.write_out_at().is_some_and(|at| at <= now) {
             self.force_epoch = self.epoch;
             self.last_write = now;
-            self.pump(out);
+            self.dispatch(out);
         }
         if self.idle_at().is_some_and(|at| at <= now) {
             (self.idle, self.idle_due) = (true, false);
             if self.refresh.is_on() {
                 self.look_at_refresh(now, out);
             }
-            for lane in 0..self.layout.lanes {
-                self.collect(lane, out);
+            for pu in 0..self.layout.parallel_units {
+                self.collect(pu, out);
             }
-            self.pump(out);
+            self.dispatch(out);
         }
     }
 }

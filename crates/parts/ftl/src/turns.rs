@@ -1,71 +1,71 @@
-//! Turns of the lanes at programs of the host, without the lanes where the host is known to wait for copies.
+//! Turns of the parallel units at programs of the host, without the parallel units where the host is known to wait for copies.
 
-/// Lanes in rotation.
+/// Parallel units in rotation.
 ///
-/// A lane in which the host waits for copies leaves the rotation until something that may change this happens there, so
-/// that a search for room costs what the other lanes cost. A lane may rejoin without cause: the next search finds out.
+/// A parallel unit in which the host waits for copies leaves the rotation until something that may change this happens there, so
+/// that a search for room costs what the other parallel units cost. A parallel unit may rejoin without cause: the next search finds out.
 pub(crate) struct Turns {
     next: u32,
-    lanes: u32,
-    /// One bit per lane: set where the host waits.
+    parallel_units: u32,
+    /// One bit per parallel unit: set where the host waits.
     waiting: Vec<u64>,
 }
 
 impl Turns {
-    /// All of `lanes` take part; the first is next.
-    pub(crate) fn new(lanes: u32) -> Turns {
-        Turns { next: 0, lanes, waiting: vec![0; lanes.div_ceil(64) as usize] }
+    /// All of `parallel_units` take part; the first is next.
+    pub(crate) fn new(parallel_units: u32) -> Turns {
+        Turns { next: 0, parallel_units, waiting: vec![0; parallel_units.div_ceil(64) as usize] }
     }
 
-    /// The lanes that one search looks through, as two ranges: those from the next one on, then the others.
+    /// The parallel units that one search looks through, as two ranges: those from the next one on, then the others.
     #[inline]
     pub(crate) fn search(&self) -> [(u32, u32); 2] {
-        [(self.next, self.lanes), (0, self.next)]
+        [(self.next, self.parallel_units), (0, self.next)]
     }
 
-    /// The first lane in the rotation from `from` on and below `end`.
+    /// The first parallel unit in the rotation from `from` on and below `end`.
     #[inline]
     pub(crate) fn first(&self, mut from: u32, end: u32) -> Option<u32> {
         while from < end {
             let open = !self.waiting[from as usize / 64] >> (from % 64);
             if open != 0 {
-                return Some(from + open.trailing_zeros()).filter(|lane| *lane < end);
+                return Some(from + open.trailing_zeros()).filter(|pu| *pu < end);
             }
             from = (from / 64 + 1) * 64;
         }
         None
     }
 
-    /// `lane` took a program: the one after it is next.
+    /// `pu` took a program: the one after it is next.
     #[inline]
-    pub(crate) fn took(&mut self, lane: u32) {
-        self.next = if lane + 1 == self.lanes { 0 } else { lane + 1 };
+    pub(crate) fn took(&mut self, pu: u32) {
+        self.next = if pu + 1 == self.parallel_units { 0 } else { pu + 1 };
     }
 
-    /// The host waits for copies in `lane`.
+    /// The host waits for copies in `pu`.
     #[inline]
-    pub(crate) fn suspend(&mut self, lane: u32) {
-        self.waiting[lane as usize / 64] |= 1 << (lane % 64);
+    pub(crate) fn suspend(&mut self, pu: u32) {
+        self.waiting[pu as usize / 64] |= 1 << (pu % 64);
     }
 
-    /// The host may no longer wait in `lane`.
+    /// The host may no longer wait in `pu`.
     #[inline]
-    pub(crate) fn rejoin(&mut self, lane: u32) {
-        self.waiting[lane as usize / 64] &= !(1 << (lane % 64));
+    pub(crate) fn rejoin(&mut self, pu: u32) {
+        self.waiting[pu as usize / 64] &= !(1 << (pu % 64));
     }
 
-    /// The host may no longer wait in any lane.
+    /// The host may no longer wait in any parallel unit.
     pub(crate) fn rejoin_all(&mut self) {
         self.waiting.fill(0);
     }
 
-    /// True if `lane` has left the rotation.
+    /// True if `pu` has left the rotation.
     #[inline]
-    pub(crate) fn waits(&self, lane: u32) -> bool {
-        self.waiting[lane as usize / 64] >> (lane % 64) & 1 != 0
+    pub(crate) fn waits(&self, pu: u32) -> bool {
+        self.waiting[pu as usize / 64] >> (pu % 64) & 1 != 0
     }
 
-    /// True if some lane has.
+    /// True if some parallel unit has.
     #[inline]
     pub(crate) fn any_waits(&self) -> bool {
         self.waiting.iter().any(|word| *word != 0)
@@ -76,13 +76,13 @@ impl Turns {
 mod tests {
     use super::Turns;
 
-    /// The lanes that a search finds, in order.
+    /// The parallel units that a search finds, in order.
     fn found(turns: &Turns) -> Vec<u32> {
         let mut found = Vec::new();
         for (mut from, end) in turns.search() {
-            while let Some(lane) = turns.first(from, end) {
-                found.push(lane);
-                from = lane + 1;
+            while let Some(pu) = turns.first(from, end) {
+                found.push(pu);
+                from = pu + 1;
             }
         }
         found
@@ -90,11 +90,11 @@ mod tests {
 
     #[test]
     fn a_search_visits_each_lane_once_from_the_next_on() {
-        for lanes in [1, 2, 63, 64, 65, 130] {
-            let mut turns = Turns::new(lanes);
-            for took in [0, lanes / 2, lanes - 1] {
+        for parallel_units in [1, 2, 63, 64, 65, 130] {
+            let mut turns = Turns::new(parallel_units);
+            for took in [0, parallel_units / 2, parallel_units - 1] {
                 turns.took(took);
-                let expected: Vec<u32> = (1..=lanes).map(|i| (took + i) % lanes).collect();
+                let expected: Vec<u32> = (1..=parallel_units).map(|i| (took + i) % parallel_units).collect();
                 assert_eq!(found(&turns), expected);
             }
         }
@@ -104,8 +104,8 @@ mod tests {
     fn a_search_leaves_out_the_lanes_that_wait() {
         let mut turns = Turns::new(130);
         turns.took(99);
-        for lane in (0..130).filter(|lane| lane % 43 != 0) {
-            turns.suspend(lane);
+        for pu in (0..130).filter(|pu| pu % 43 != 0) {
+            turns.suspend(pu);
         }
         assert_eq!(found(&turns), [129, 0, 43, 86]);
         turns.rejoin(100);

@@ -3,69 +3,68 @@
 use crate::Ftl;
 use crate::blocks::{Blocks, Use};
 use crate::config::Policy;
-use crate::lane::{Job, Stream};
 use crate::pacing::Victim;
+use crate::parallel_unit::{GcScan, Stream};
 
 /// Space is collected ahead where a victim gives back at least one part in so many. Assumed: seven copies for each unit of
 /// space wear the flash more than a burst of writes gains.
 pub(crate) const AHEAD_GAIN: i64 = 8;
 
 impl Ftl {
-    /// The block that `lane` should collect now, if any, and whether it is collected even where space is not `short`.
+    /// The block that `pu` should collect now, if any, and whether it is collected even where space is not `short`.
     #[inline]
-    pub(crate) fn next_victim(&mut self, lane: u32, short: bool) -> Option<(u32, bool)> {
-        let due = short || !self.lanes[lane as usize].forced.is_empty();
-        if due { self.find_victim(lane, short) } else { None }
+    pub(crate) fn next_victim(&mut self, pu: u32, short: bool) -> Option<(u32, bool)> {
+        let due = short || !self.parallel_units[pu as usize].forced.is_empty();
+        if due { self.find_victim(pu, short) } else { None }
     }
 
-    fn find_victim(&mut self, lane: u32, short: bool) -> Option<(u32, bool)> {
-        let l = &self.lanes[lane as usize];
+    fn find_victim(&mut self, pu: u32, short: bool) -> Option<(u32, bool)> {
+        let l = &self.parallel_units[pu as usize];
         if l.free.is_empty() && !l.victims.is_empty() {
             // The last room belongs to the block that is being emptied, and to what its erase waits for.
             return None;
         }
-        let l = &mut self.lanes[lane as usize];
+        let l = &mut self.parallel_units[pu as usize];
         if let Some(block) = l.forced.pop() {
-            if self.blocks.usage(block) == Use::Closed && self.fits(lane, block) {
+            if self.blocks.usage(block) == Use::Closed && self.fits(pu, block) {
                 return Some((block, true));
             }
             if self.blocks.usage(block) == Use::Closed {
-                self.lanes[lane as usize].forced.insert(0, block);
+                self.parallel_units[pu as usize].forced.insert(0, block);
             }
         }
-        let victim = if short { self.next_lent(lane).or_else(|| self.gainful(lane)) } else { None };
-        let pays = |block: &u32| self.pays_ahead(*block) || !self.is_only_ahead(lane);
+        let victim = if short { self.next_lent(pu).or_else(|| self.gainful(pu)) } else { None };
+        let pays = |block: &u32| self.pays_ahead(*block) || !self.is_only_ahead(pu);
         victim.filter(pays).map(|block| (block, false))
     }
 
     /// The policy's victim; where collecting that one would gain nothing or not fit, the one that makes most room.
-    pub(crate) fn gainful(&mut self, lane: u32) -> Option<u32> {
+    pub(crate) fn gainful(&mut self, pu: u32) -> Option<u32> {
         // A choice stands until it is taken: were it made anew whenever it does not fit, the fuller ones would never be.
         let stands = |block: &u32| self.blocks.usage(*block) == Use::Closed;
-        let chosen = match self.lanes[lane as usize].chosen.filter(stands) {
+        let chosen = match self.parallel_units[pu as usize].chosen.filter(stands) {
             Some(chosen) => chosen,
-            None => self.choose(lane)?,
+            None => self.choose(pu)?,
         };
-        self.lanes[lane as usize].chosen = Some(chosen);
-        if self.gains(chosen) && self.fits(lane, chosen) {
-            self.lanes[lane as usize].chosen = None;
+        self.parallel_units[pu as usize].chosen = Some(chosen);
+        if self.gains(chosen) && self.fits(pu, chosen) {
+            self.parallel_units[pu as usize].chosen = None;
             return Some(chosen);
         }
         // What is under way will make room: the policy's choice is worth waiting for.
-        let l = &self.lanes[lane as usize];
-        if (l.in_flight > 0 || !l.victims.is_empty()) && !l.desperate {
+        let l = &self.parallel_units[pu as usize];
+        if (l.in_flight > 0 || !l.victims.is_empty()) && !l.emergency {
             return None;
         }
         if self.blocks.is_whole() {
-            return self.least_valid(lane).filter(|block| self.gains(*block) && self.fits(lane, *block));
+            return self.least_valid(pu).filter(|block| self.gains(*block) && self.fits(pu, *block));
         }
         // The one that makes most room may hold more than fits: blocks differ in size.
-        let ranks = self.blocks.ranks(&self.layout, lane);
-        let collectable = (lane * self.layout.blocks..).zip(ranks).filter(|(_, rank)| Blocks::collectable(**rank));
-        let limit = self.pool_limit(lane);
+        let ranks = self.blocks.ranks(&self.layout, pu);
+        let collectable = (pu * self.layout.blocks..).zip(ranks).filter(|(_, rank)| Blocks::collectable(**rank));
+        let limit = self.pool_limit(pu);
         let collectable = collectable.filter(|(block, _)| i64::from(self.blocks.valid(*block)) <= limit);
-        let movable =
-            |block: &u32| self.gains(*block) && (self.fits(lane, *block) || self.fits_elsewhere(lane, *block));
+        let movable = |block: &u32| self.gains(*block) && (self.fits(pu, *block) || self.fits_elsewhere(pu, *block));
         collectable.map(|(block, _)| block).filter(movable).min_by_key(|block| -self.spare(*block))
     }
 
@@ -86,43 +85,43 @@ impl Ftl {
     }
 
     /// The collectable block that makes most room: with planes lost, one of few valid units may be full of them.
-    fn most_spare(&self, lane: u32) -> Option<u32> {
+    fn most_spare(&self, pu: u32) -> Option<u32> {
         if self.blocks.is_whole() {
-            return self.least_valid(lane);
+            return self.least_valid(pu);
         }
-        let ranks = self.blocks.ranks(&self.layout, lane);
-        let collectable = (lane * self.layout.blocks..).zip(ranks).filter(|(_, rank)| Blocks::collectable(**rank));
+        let ranks = self.blocks.ranks(&self.layout, pu);
+        let collectable = (pu * self.layout.blocks..).zip(ranks).filter(|(_, rank)| Blocks::collectable(**rank));
         collectable.map(|(block, _)| block).min_by_key(|block| -self.spare(*block))
     }
 
     /// The collectable block with the fewest valid units.
-    pub(crate) fn least_valid(&self, lane: u32) -> Option<u32> {
-        let ranks = self.blocks.ranks(&self.layout, lane);
+    pub(crate) fn least_valid(&self, pu: u32) -> Option<u32> {
+        let ranks = self.blocks.ranks(&self.layout, pu);
         let least = ranks.iter().copied().min().filter(|rank| Blocks::collectable(*rank))?;
-        Some(lane * self.layout.blocks + ranks.iter().position(|rank| *rank == least)? as u32)
+        Some(pu * self.layout.blocks + ranks.iter().position(|rank| *rank == least)? as u32)
     }
 
     /// True if what is valid in `block`, and all that is on its way, fits into the open block and the free ones:
     /// collection never starts what it may be unable to finish.
-    pub(crate) fn fits(&self, lane: u32, block: u32) -> bool {
-        let needed = self.blocks.valid(block) + self.lanes[lane as usize].in_flight;
+    pub(crate) fn fits(&self, pu: u32, block: u32) -> bool {
+        let needed = self.blocks.valid(block) + self.parallel_units[pu as usize].in_flight;
         if needed == 0 {
             return true;
         }
-        let l = &self.lanes[lane as usize];
+        let l = &self.parallel_units[pu as usize];
         // Set aside, unless this is the last way out: a program in part at the end of a job, what a power cut may spoil.
         // And pages of the journal of trims, which may have to go where copies go.
         let mut programs = 0;
-        if !l.desperate {
+        if !l.emergency {
             let spoilt = l.quota / self.layout.program_units;
             programs = (2 + spoilt).min(self.layout.block_programs / 3);
         }
-        if !(l.desperate && self.journal.is_durable(self.blocks.trimmed(block))) {
+        if !(l.emergency && self.journal.is_durable(self.blocks.trimmed(block))) {
             programs += self.journal_programs();
         }
         let mut room = -i64::from(programs * self.layout.program_units);
-        if let Some(front) = l.fronts[Stream::Copy as usize] {
-            room += self.capacity(front.block, front.end - front.next);
+        if let Some(write_point) = l.write_points[Stream::Copy as usize] {
+            room += self.capacity(write_point.block, write_point.end - write_point.next);
         }
         for free in &l.free {
             if room >= i64::from(needed) {
@@ -130,7 +129,7 @@ impl Ftl {
             }
             room += self.capacity(*free, self.layout.block_programs);
         }
-        i64::from(needed.next_multiple_of(self.layout.program_units)) <= room && self.fits_in_pool(lane, block)
+        i64::from(needed.next_multiple_of(self.layout.program_units)) <= room && self.fits_in_pool(pu, block)
     }
 
     /// Units that the last `programs` programs of `block` hold, those of parity and on planes that are lost left out.
@@ -141,12 +140,12 @@ impl Ftl {
         (all - i64::from(parity)).max(0)
     }
 
-    pub(crate) fn choose(&mut self, lane: u32) -> Option<u32> {
-        let first = lane * self.layout.blocks;
-        let ranks = self.blocks.ranks(&self.layout, lane);
+    pub(crate) fn choose(&mut self, pu: u32) -> Option<u32> {
+        let first = pu * self.layout.blocks;
+        let ranks = self.blocks.ranks(&self.layout, pu);
         let collectable = || ranks.iter().enumerate().filter(|(_, rank)| Blocks::collectable(**rank));
         let at = match self.config.collection.policy {
-            Policy::Greedy => return self.most_spare(lane),
+            Policy::Greedy => return self.most_spare(pu),
             Policy::Fifo => collectable().map(|(i, _)| i).min_by_key(|i| self.blocks.closed_at(first + *i as u32))?,
             Policy::CostBenefit => {
                 let (now, whole) = (self.sequence.next(), u64::from(self.layout.data_units));
@@ -184,19 +183,19 @@ impl Ftl {
     }
 
     /// Takes `block` for collection or folding; returns its scan.
-    pub(crate) fn start_victim(&mut self, lane: u32, block: u32, forced: bool) -> Job {
+    pub(crate) fn start_victim(&mut self, pu: u32, block: u32, forced: bool) -> GcScan {
         let (valid, slc, lent) = (self.blocks.valid(block), self.is_slc(block), self.lent.holds(block));
-        let short_by = self.shortage(lane);
+        let short_by = self.shortage(pu);
         self.blocks.set_usage(block, Use::Victim);
         self.stats.victims += 1;
         self.stats.victim_units += u64::from(valid);
         let taking = self.stats.programmed_host + self.stats.programmed_system + self.stats.failures;
         let most = 2 * u64::from(self.layout.blocks) * u64::from(self.layout.block_units);
-        let l = &mut self.lanes[lane as usize];
+        let l = &mut self.parallel_units[pu as usize];
         l.fruitless = if l.taken == taking { l.fruitless + 1 } else { 0 };
         l.taken = taking;
         // Each but the few forced makes room for a unit at least, which nothing has taken since.
-        assert!(l.fruitless <= most, "collection of lane {lane} goes round without making room");
+        assert!(l.fruitless <= most, "collection of parallel unit {pu} goes round without making room");
         l.victims.push(Victim { block, valid, slc: slc && !lent });
         if slc {
             l.slc_closed.retain(|closed| *closed != block);
@@ -204,26 +203,26 @@ impl Ftl {
         if !slc || lent {
             l.short_by = short_by;
         }
-        Job { block, cursor: 0, end: self.programs_of(block), valid, forced }
+        GcScan { block, cursor: 0, end: self.programs_of(block), valid, forced }
     }
 
     /// Static wear levelling: what lies in the least worn block never moves by itself, so it is moved.
-    pub(crate) fn level_wear(&mut self, lane: u32) {
+    pub(crate) fn level_wear(&mut self, pu: u32) {
         let Some(threshold) = self.config.wear.static_threshold else { return };
-        let l = &mut self.lanes[lane as usize];
+        let l = &mut self.parallel_units[pu as usize];
         l.since_wear += 1;
         if l.since_wear < 16 || !l.forced.is_empty() {
             return;
         }
         l.since_wear = 0;
-        let from = lane * self.layout.blocks;
+        let from = pu * self.layout.blocks;
         let closed = |b: &u32| self.blocks.usage(*b) == Use::Closed && !self.is_slc(*b);
         let least = (from..from + self.layout.blocks).filter(closed).min_by_key(|b| self.blocks.erases(*b));
         let most = (from..from + self.layout.blocks).map(|b| self.blocks.erases(b)).max();
         if let (Some(least), Some(most)) = (least, most)
             && most - self.blocks.erases(least) > threshold
         {
-            self.lanes[lane as usize].forced.push(least);
+            self.parallel_units[pu as usize].forced.push(least);
         }
     }
 }

@@ -32,7 +32,7 @@ impl Ftl {
             return;
         }
         self.queue_for_room(tag);
-        self.pump_on(out);
+        self.dispatch_pending(out);
     }
 
     /// True once there is room for a clean unit, made by evicting an older one if need be.
@@ -93,7 +93,7 @@ impl Ftl {
         if self.dirty.head != NIL {
             self.destage(out);
         }
-        self.pump_on(out);
+        self.dispatch_pending(out);
     }
 
     /// Sectors of `unit` that the command `tag` covers.
@@ -180,7 +180,7 @@ impl Ftl {
     }
 
     pub(crate) fn make_dirty(&mut self, slot: u32) {
-        self.stirred = true;
+        self.has_work = true;
         self.epoch += 1;
         self.slots[slot].epoch = self.epoch;
         self.slots.append(&mut self.dirty, slot);
@@ -235,7 +235,7 @@ impl Ftl {
             self.write_used -= 1;
             self.unpin(block, out);
             self.admit(out);
-            self.pump(out);
+            self.dispatch(out);
             return;
         }
         if s.have != all {
@@ -258,7 +258,7 @@ impl Ftl {
         let chain = std::mem::replace(&mut self.slots[slot].waiters, NIL);
         self.wake(chain, true, out);
         self.unpin(block, out);
-        self.pump(out);
+        self.dispatch(out);
     }
 
     /// The data of `unit` is gone; reads of it fail until it is written whole.

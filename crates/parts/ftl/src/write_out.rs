@@ -10,7 +10,7 @@ impl Ftl {
     pub fn write_out(&mut self, out: &mut Actions) {
         self.force_epoch = self.epoch;
         self.journal.want_trims();
-        self.pump(out);
+        self.dispatch(out);
     }
 
     /// True if the flash holds all that was acknowledged: nothing in RAM is newer, and no trim is unknown to it.

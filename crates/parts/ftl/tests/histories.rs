@@ -162,10 +162,10 @@ struct Went {
     rebuilt: u64,
 }
 
-fn history(seed: u64, plant: ftl::Plant) -> Went {
+fn history(seed: u64, injected: ftl::InjectedFault) -> Went {
     let mut rng = Streams::new(seed).stream("test.history");
     let drawn = draw(&mut rng);
-    go_through(seed, drawn, &mut rng, plant)
+    go_through(seed, drawn, &mut rng, injected)
 }
 
 /// The same with parity, wherever the drive allows it, and how many pages were rebuilt; `None` elsewhere.
@@ -176,16 +176,21 @@ fn history_with_parity(seed: u64) -> Option<u64> {
     let config = if config.parity.is_none() { with_parity(config, &mut rng) } else { config };
     let faults = Faults { read: faults.read.max(pick(&mut rng, &[0.0, 0.01])), ..faults };
     let drawn = (config, faults, bad);
-    drawn.0.parity.is_some().then(|| go_through(seed, drawn, &mut rng, ftl::Plant::Nothing).rebuilt)
+    drawn.0.parity.is_some().then(|| go_through(seed, drawn, &mut rng, ftl::InjectedFault::None).rebuilt)
 }
 
-fn go_through(seed: u64, drawn: (Config, Faults, Vec<(u16, u32, u32)>), rng: &mut Rng, plant: ftl::Plant) -> Went {
+fn go_through(
+    seed: u64,
+    drawn: (Config, Faults, Vec<(u16, u32, u32)>),
+    rng: &mut Rng,
+    injected: ftl::InjectedFault,
+) -> Went {
     let (mut config, faults, bad) = drawn;
     // In batches in every other history, without a draw that would change them all.
     config.collection.batch = if config.collection.idle == Time::from_us(5) { 4 } else { 1 };
     let mut world = World::new(config, faults, &bad, seed);
-    world.plant = plant;
-    world.ftl.plant(plant);
+    world.injected = injected;
+    world.ftl.inject(injected);
     let mut went = Went::default();
     for _ in 0..1 + rng.below(3) {
         let busy = pick(rng, &[0.3, 0.5, 0.8]);
@@ -212,7 +217,7 @@ fn ten_thousand_histories_lose_nothing() {
     let count: u64 = std::env::var("HISTORIES").ok().and_then(|n| n.parse().ok()).unwrap_or(10_000);
     let first: u64 = std::env::var("HISTORY").ok().and_then(|n| n.parse().ok()).unwrap_or(0);
     for seed in first..first + count {
-        let outcome = std::panic::catch_unwind(|| history(seed, ftl::Plant::Nothing));
+        let outcome = std::panic::catch_unwind(|| history(seed, ftl::InjectedFault::None));
         if let Err(cause) = outcome {
             eprintln!("history {seed} failed (run it alone: HISTORY={seed} HISTORIES=1)");
             std::panic::resume_unwind(cause);
@@ -244,7 +249,7 @@ fn histories_with_parity_lose_nothing() {
 
 #[test]
 fn histories_lend_blocks_and_refresh_them() {
-    let all: Vec<Went> = (0..300).map(|seed| history(seed, ftl::Plant::Nothing)).collect();
+    let all: Vec<Went> = (0..300).map(|seed| history(seed, ftl::InjectedFault::None)).collect();
     let count = |of: fn(&Went) -> bool| all.iter().filter(|went| of(went)).count();
     let (lent, refreshed) = (count(|went| went.lent > 0), count(|went| went.refreshed > 0));
     println!("of 300 histories {lent} lend blocks, {refreshed} refresh some");
@@ -252,18 +257,18 @@ fn histories_lend_blocks_and_refresh_them() {
 }
 
 /// The same histories, with a bug planted in the layer: they must find it, or they prove nothing.
-fn must_be_caught(plant: ftl::Plant) {
+fn must_be_caught(injected: ftl::InjectedFault) {
     let quiet = std::panic::take_hook();
     std::panic::set_hook(Box::new(|_| {}));
-    let caught = (0..400).find(|seed| std::panic::catch_unwind(|| history(*seed, plant)).is_err());
+    let caught = (0..400).find(|seed| std::panic::catch_unwind(|| history(*seed, injected)).is_err());
     std::panic::set_hook(quiet);
-    assert!(caught.is_some(), "{plant:?} went unnoticed in 400 histories");
+    assert!(caught.is_some(), "{injected:?} went unnoticed in 400 histories");
 }
 
 #[test]
 fn planted_bugs_are_caught() {
     // One test for all, and a run of their own: the panic hook is the process's.
-    must_be_caught(ftl::Plant::JournalSkipped);
-    must_be_caught(ftl::Plant::CopyNotRepointed);
-    must_be_caught(ftl::Plant::HostMapForgotten);
+    must_be_caught(ftl::InjectedFault::JournalSkipped);
+    must_be_caught(ftl::InjectedFault::CopyNotRepointed);
+    must_be_caught(ftl::InjectedFault::HostMapForgotten);
 }

@@ -114,7 +114,7 @@ impl HybridMemory {
     /// The energy of all of it until `now`.
     pub fn energy(&mut self, now: Time) -> EnergyByMemory {
         EnergyByMemory {
-            cache: self.around.modules.energy(now),
+            cache: self.environment.modules.energy(now),
             table: self.table_dram.energy(now),
             flash: self.nand.energy(now),
         }

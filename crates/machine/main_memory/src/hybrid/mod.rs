@@ -2,12 +2,12 @@
 //! event loop.
 
 mod data;
+mod dispatch;
 mod energy;
 mod events;
-mod flow;
-mod outside;
+mod link_fifo;
+mod port;
 mod report;
-mod way;
 
 use dram_cache::{Hybrid, Input, PORTS};
 use link::LineLink;
@@ -18,14 +18,14 @@ use sim::{EventQueue, Streams, Time};
 
 use super::dram::Modules;
 use data::Contents;
+use dispatch::DispatchQueue;
+pub use dispatch::DispatchStats;
 pub use energy::{EnergyByMemory, Wear};
 use events::{Event, View};
-use flow::Flow;
-pub use flow::FlowStats;
-use outside::{Around, purpose_of};
+use link_fifo::LinkFifo;
+use port::{Environment, purpose_of};
 pub use report::Reading;
 use system::parts::{CONTROLLER, HybridConfig};
-use way::Way;
 
 /// Why there is no such memory.
 #[derive(Debug, thiserror::Error)]
@@ -56,9 +56,9 @@ pub enum HybridError {
 pub struct HybridMemory {
     queue: EventQueue<Event>,
     /// Requests on their way to the controller.
-    arrivals: Way<LineRequest>,
+    arrivals: LinkFifo<LineRequest>,
     hybrid: Hybrid,
-    around: Around,
+    environment: Environment,
     /// When DRAM has something to do; never: [`Time::MAX`].
     dram_at: Time,
     nvmm: Nvmm,
@@ -94,22 +94,22 @@ impl HybridMemory {
         config.nand.payload = if config.verify { PayloadKind::Bytes } else { PayloadKind::None };
         config.nand.buffers = if config.verify { slots + config.nvmm.segments } else { 0 };
         let nand = Nand::new(&config.nand, streams);
-        let blank = flow::Blank(nand.store());
+        let blank = dispatch::Blank(nand.store());
         let nvmm = match config.full {
             true => Nvmm::format_full(config.nvmm.clone(), &blank)?,
             false => Nvmm::format(config.nvmm.clone(), &blank)?,
         };
         let mut memory = HybridMemory {
             queue: EventQueue::new(View::LANES),
-            arrivals: Way::new(),
+            arrivals: LinkFifo::new(),
             hybrid: Hybrid::new(&config.cache),
-            around: Around {
+            environment: Environment {
                 now: Time::ZERO,
                 modules: Modules::new(&config.dram, PORTS)?,
                 dram_asked: false,
-                flow: Flow::new(config.cache.fetches, &config.nvmm),
+                dispatch: DispatchQueue::new(config.cache.fetches, &config.nvmm),
                 link: LineLink::new(&config.link),
-                answers: Way::new(),
+                answers: LinkFifo::new(),
                 contents: config.verify.then(|| Box::new(Contents::new(&config.cache))),
             },
             dram_at: Time::MAX,
@@ -136,7 +136,7 @@ impl HybridMemory {
         if self.next_step() <= now {
             self.run(now, false);
         }
-        let at = self.around.link.request(now, request.kind == LineKind::WriteBack);
+        let at = self.environment.link.request(now, request.kind == LineKind::WriteBack);
         if at > now {
             self.arrivals.send(request, at);
         } else {
@@ -153,16 +153,16 @@ impl HybridMemory {
 
     #[inline(always)]
     fn arrive(&mut self, now: Time, request: LineRequest) {
-        if let Some(contents) = &mut self.around.contents {
+        if let Some(contents) = &mut self.environment.contents {
             contents.ask(request);
         }
-        self.around.now = now;
-        self.hybrid.line(request, &mut self.around);
+        self.environment.now = now;
+        self.hybrid.line(request, &mut self.environment);
     }
 
     /// See [`super::MainMemory::next_event`].
     pub fn next_event(&mut self) -> Option<Time> {
-        let next = self.around.answers.first_at().min(self.next_step());
+        let next = self.environment.answers.first_at().min(self.next_step());
         (next != Time::MAX).then_some(next)
     }
 
@@ -181,14 +181,14 @@ impl HybridMemory {
     /// See [`super::MainMemory::go_on`].
     pub fn go_on(&mut self, until: Time, completions: &mut Vec<(u32, Time)>) {
         self.run(until, true);
-        self.give(until.min(self.around.answers.first_at()), completions);
+        self.give(until.min(self.environment.answers.first_at()), completions);
     }
 
     /// Appends the answers that come until `now`.
     #[inline]
     fn give(&mut self, now: Time, completions: &mut Vec<(u32, Time)>) {
-        while self.around.answers.first_at() <= now {
-            completions.push(self.around.answers.take());
+        while self.environment.answers.first_at() <= now {
+            completions.push(self.environment.answers.take());
         }
     }
 
@@ -223,7 +223,7 @@ impl HybridMemory {
     #[inline(always)]
     fn settle(&mut self, now: Time, until: Time, stops: bool) {
         self.ask_dram();
-        if self.around.flow.is_ready() {
+        if self.environment.dispatch.is_ready() {
             self.translate(now, until, stops);
         }
     }
@@ -231,31 +231,31 @@ impl HybridMemory {
     /// Until when [`run`](Self::run) goes.
     #[inline(always)]
     fn last(&self, until: Time, stops: bool) -> Time {
-        if stops { until.min(self.around.answers.first_at()) } else { until }
+        if stops { until.min(self.environment.answers.first_at()) } else { until }
     }
 
     /// DRAM was asked for something, perhaps: it says when it is to be called next.
     #[inline]
     fn ask_dram(&mut self) {
-        if std::mem::take(&mut self.around.dram_asked) {
-            self.dram_at = self.around.modules.memory.next_done().unwrap_or(Time::MAX);
+        if std::mem::take(&mut self.environment.dram_asked) {
+            self.dram_at = self.environment.modules.memory.next_done().unwrap_or(Time::MAX);
         }
     }
 
     #[inline(always)]
     fn advance_dram(&mut self, now: Time) {
-        self.around.modules.memory.come_to_done(now);
-        self.around.now = now;
-        while let Some(done) = self.around.modules.memory.take_done(now) {
-            self.hybrid.dram(purpose_of(done.id), &mut self.around);
+        self.environment.modules.memory.come_to_done(now);
+        self.environment.now = now;
+        while let Some(done) = self.environment.modules.memory.take_done(now) {
+            self.hybrid.dram(purpose_of(done.id), &mut self.environment);
         }
-        self.around.dram_asked = true;
+        self.environment.dram_asked = true;
     }
 
     /// Tells the hybrid controller, which says what it wants done.
     fn tell(&mut self, now: Time, input: Input) {
-        self.around.now = now;
-        self.hybrid.handle(input, &mut self.around);
+        self.environment.now = now;
+        self.hybrid.handle(input, &mut self.environment);
     }
 
     /// Where flash page `page` of the memory is: the page of 64 KB, and which of its segments.
@@ -310,12 +310,12 @@ impl HybridMemory {
 
     /// The DRAM of the cache.
     pub fn dram(&self) -> &dram::Memory {
-        &self.around.modules.memory
+        &self.environment.modules.memory
     }
 
     /// Counters of the queues before the flash.
-    pub fn flow(&self) -> FlowStats {
-        self.around.flow.stats()
+    pub fn dispatch_stats(&self) -> DispatchStats {
+        self.environment.dispatch.stats()
     }
 
     /// What it is made of.

@@ -5,8 +5,8 @@ use serde_json::{Map, Value, json};
 use sim::Time;
 
 use super::HybridMemory;
+use super::dispatch::DispatchStats;
 use super::energy::{EnergyByMemory, Wear};
-use super::flow::FlowStats;
 
 /// The memory's counters at one point in time.
 #[derive(Clone, Copy, Debug)]
@@ -15,7 +15,7 @@ pub struct Reading {
     pub at: Time,
     cache: CacheStats,
     table: nvmm::Stats,
-    flow: FlowStats,
+    dispatch: DispatchStats,
     /// Drawn until then.
     pub energy: EnergyByMemory,
 }
@@ -28,10 +28,10 @@ impl Reading {
             at: self.at - earlier.at,
             cache: self.cache.since(&earlier.cache),
             table: self.table.since(&earlier.table),
-            flow: FlowStats {
-                translated: self.flow.translated - earlier.flow.translated,
-                blocked: self.flow.blocked - earlier.flow.blocked,
-                ..self.flow
+            dispatch: DispatchStats {
+                translated: self.dispatch.translated - earlier.dispatch.translated,
+                blocked: self.dispatch.blocked - earlier.dispatch.blocked,
+                ..self.dispatch
             },
             energy: self.energy.since(&earlier.energy),
         }
@@ -45,7 +45,7 @@ impl HybridMemory {
             at: now,
             cache: *self.hybrid.stats(),
             table: self.nvmm.stats().since(&self.before),
-            flow: self.around.flow.stats(),
+            dispatch: self.environment.dispatch.stats(),
             energy: self.energy(now),
         }
     }
@@ -53,7 +53,7 @@ impl HybridMemory {
     /// Caches, queues, page table, flash, energy by part and lifetime, from an earlier reading (else from the beginning)
     /// until `end`.
     pub fn report(&mut self, end: &Reading, from: Option<&Reading>) -> Map<String, Value> {
-        let Reading { at, cache, table, flow, energy } = end.since(from);
+        let Reading { at, cache, table, dispatch, energy } = end.since(from);
         let wear = Wear::of(&table);
         let endurance = self.config.nand.wear.endurance;
         let lifetime = |part: f64| {
@@ -87,8 +87,8 @@ impl HybridMemory {
                 "programs_collection": table.programs[2],
                 "collected": table.collected,
                 "commits": table.commits,
-                "translated": flow.translated,
-                "blocked": flow.blocked,
+                "translated": dispatch.translated,
+                "blocked": dispatch.blocked,
                 "dram_bytes": table.dram_bytes,
             },
             "memory_energy_j": {

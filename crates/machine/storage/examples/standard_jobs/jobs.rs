@@ -1,10 +1,10 @@
 //! The standard jobs, and how one is measured.
 
-use system::System;
+use sim::Time;
 use storage::prepare::Preparation;
 use storage::record::Direction;
 use storage::run::{Measured as Window, RunOptions, WarmUp, run};
-use sim::Time;
+use system::System;
 use workload::Workload;
 
 /// A job: what it is called on the page, and its fio keys.

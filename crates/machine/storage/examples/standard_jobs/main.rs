@@ -17,11 +17,11 @@ use std::thread;
 
 use classes::{CLASSES, Class, MARGIN, class_of};
 use jobs::{CURVES, DEPTHS, JOBS, Job, Measured, falls, measure};
-use system::System;
-use storage::prepare::Preparation;
-use system::ftl::Group;
 use presets::drives;
 use reasons::{Reason, Reasons};
+use storage::prepare::Preparation;
+use system::System;
+use system::ftl::Group;
 
 /// Requests of a job, of a point of a curve, and of a sequential job.
 const REQUESTS: u64 = 20_000;

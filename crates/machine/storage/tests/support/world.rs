@@ -73,20 +73,20 @@ pub struct World {
     clock: u64,
     /// Sectors whose data a failed read may have cost.
     forgiven: Vec<bool>,
-    plant: ftl::Plant,
+    injected: ftl::InjectedFault,
     pub counts: Counts,
     torn_before: u64,
 }
 
 impl World {
-    pub fn new(drawn: &Drawn, seed: u64, plant: ftl::Plant) -> World {
+    pub fn new(drawn: &Drawn, seed: u64, injected: ftl::InjectedFault) -> World {
         let streams = Streams::new(seed);
         let parts = drawn.parts.clone();
         let (store, _) = prepare(&drawn.system, &parts, drawn.preparation, &streams, None).expect("a prepared drive");
         let (nand, ftl, _) = parts.mount(store, &streams).expect("it mounted before");
         let mut machine = Machine::new(&parts, ftl, nand);
         machine.checker_mut().expect("payload is kept").keep_log();
-        machine.ftl_mut().plant(plant);
+        machine.ftl_mut().inject(injected);
         let sectors = (parts.user_bytes / SECTOR) as usize;
         World {
             machine,
@@ -100,7 +100,7 @@ impl World {
             rng: streams.stream("test.world"),
             clock: 1,
             forgiven: vec![false; sectors],
-            plant,
+            injected,
             counts: Counts::default(),
             torn_before: 0,
         }
@@ -280,7 +280,7 @@ impl World {
         self.counts.torn_pages += report.torn_pages.saturating_sub(self.torn_before);
         self.torn_before = report.torn_pages;
         self.counts.torn_blocks += u64::from(report.torn_blocks);
-        self.machine.ftl_mut().plant(self.plant);
+        self.machine.ftl_mut().inject(self.injected);
         // What was seen of requests that are gone says which numbers they may have written.
         self.observe();
         self.under.fill(None);

@@ -8,7 +8,7 @@ use std::ops::Range;
 
 use super::config::Prefetch;
 use super::waiting::{Asked, Line};
-use super::{Hybrid, Outside};
+use super::{Hybrid, Port};
 use lengths::CERTAIN;
 pub(super) use streams::Seen;
 use streams::Streams;
@@ -109,7 +109,7 @@ impl Hybrid {
     }
 
     /// Begins to prefetch what is wanted, as far as there is room.
-    pub(super) fn run_prefetches(&mut self, out: &mut impl Outside) {
+    pub(super) fn run_prefetches(&mut self, out: &mut impl Port) {
         while self.may_prefetch() && !self.free_fetches.is_empty() {
             let Some(page) = self.prefetcher.waiting.pop_front() else { return };
             let (address, left) = (page << self.page_shift, self.prefetcher.waiting.len());

@@ -1,4 +1,4 @@
-//! Where a [`LaidStream`] lies in flash: whole programs over the lanes in turn, to the blocks of each lane in ascending
+//! Where a [`LaidStream`] lies in flash: whole programs over the parallel units in turn, to the blocks of each parallel unit in ascending
 //! order.
 //!
 //! A drive that was filled has rested: what its SLC cache took is folded. The map that it wrote when it was switched off is
@@ -10,14 +10,14 @@ use crate::layout::{Divisor, Layout};
 
 pub(super) struct Striped {
     pub(super) stream: LaidStream,
-    lanes: u32,
+    parallel_units: u32,
     by_lanes: Divisor,
     lane_blocks: u32,
     by_lane_blocks: Divisor,
     /// Programs to the blocks of several bits a cell, and to all.
     main: u32,
     all: u32,
-    /// First block of a lane, and programs of a block: of the others, and of the SLC cache.
+    /// First block of a parallel unit, and programs of a block: of the others, and of the SLC cache.
     first: [u32; 2],
     block_programs: [u32; 2],
     by_block_programs: [Divisor; 2],
@@ -39,11 +39,12 @@ impl Striped {
         let block_programs = [layout.block_programs, (layout.pages / bits).max(1) * layout.per_row];
         let block_programs = block_programs.map(|programs| layout.data_before(programs));
         let data = stream.data() / layout.program_units;
-        let cached = u64::from(all - data) <= u64::from((slc - copies) * layout.lanes) * u64::from(block_programs[SLC]);
+        let cached =
+            u64::from(all - data) <= u64::from((slc - copies) * layout.parallel_units) * u64::from(block_programs[SLC]);
         let mut striped = Striped {
             stream,
-            lanes: layout.lanes,
-            by_lanes: Divisor::new(layout.lanes),
+            parallel_units: layout.parallel_units,
+            by_lanes: Divisor::new(layout.parallel_units),
             lane_blocks: layout.blocks,
             by_lane_blocks: Divisor::new(layout.blocks),
             main: if cached { data } else { all },
@@ -65,41 +66,41 @@ impl Striped {
         self.all
     }
 
-    /// Programs of the first `programs` that go to `lane`.
-    fn of_lane(&self, programs: u32, lane: u32) -> u32 {
-        self.by_lanes.quotient(programs + self.lanes - 1 - lane)
+    /// Programs of the first `programs` that go to `pu`.
+    fn of_lane(&self, programs: u32, pu: u32) -> u32 {
+        self.by_lanes.quotient(programs + self.parallel_units - 1 - pu)
     }
 
     /// The block that program `program` of the stream goes to, and its number there.
     #[inline]
     pub(super) fn place(&self, program: u32) -> (u32, u32) {
-        let (mut of_lane, lane) = self.by_lanes.divide(program);
+        let (mut of_lane, pu) = self.by_lanes.divide(program);
         let mut kind = MAIN;
         if program >= self.main {
-            (of_lane, kind) = (of_lane - self.of_lane(self.main, lane), SLC);
+            (of_lane, kind) = (of_lane - self.of_lane(self.main, pu), SLC);
         }
         let (turn, number) = self.by_block_programs[kind].divide(of_lane);
-        (lane * self.lane_blocks + self.first[kind] + turn, number)
+        (pu * self.lane_blocks + self.first[kind] + turn, number)
     }
 
     /// Which program of the stream number `number` of `block` is, if it is one.
     #[inline]
     pub(super) fn program(&self, block: u32, number: u32) -> Option<u32> {
-        let (lane, in_lane) = self.by_lane_blocks.divide(block);
+        let (pu, in_lane) = self.by_lane_blocks.divide(block);
         let kind = usize::from(in_lane < self.first[MAIN]);
         let turn = in_lane.checked_sub(self.first[kind]).filter(|_| number < self.block_programs[kind])?;
-        let before = if kind == SLC { self.of_lane(self.main, lane) } else { 0 };
-        let program = (before + turn * self.block_programs[kind] + number) * self.lanes + lane;
+        let before = if kind == SLC { self.of_lane(self.main, pu) } else { 0 };
+        let program = (before + turn * self.block_programs[kind] + number) * self.parallel_units + pu;
         (program < if kind == SLC { self.all } else { self.main }).then_some(program)
     }
 
     /// Programs of `block` that are done.
     pub(super) fn programs(&self, block: u32) -> u32 {
-        let (lane, in_lane) = self.by_lane_blocks.divide(block);
+        let (pu, in_lane) = self.by_lane_blocks.divide(block);
         let kind = usize::from(in_lane < self.first[MAIN]);
         let Some(turn) = in_lane.checked_sub(self.first[kind]) else { return 0 };
-        let main = self.of_lane(self.main, lane);
-        let of_lane = if kind == SLC { self.of_lane(self.all, lane) - main } else { main };
+        let main = self.of_lane(self.main, pu);
+        let of_lane = if kind == SLC { self.of_lane(self.all, pu) - main } else { main };
         of_lane.saturating_sub(turn * self.block_programs[kind]).min(self.block_programs[kind])
     }
 

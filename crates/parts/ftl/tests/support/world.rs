@@ -1,7 +1,7 @@
 //! The layer over simple flash: commands go in at random, operations end in random order, power fails at random.
 
 use ftl::config::Config;
-use ftl::{Actions, Delivery, Ftl, Plant};
+use ftl::{Actions, Delivery, Ftl, InjectedFault};
 use media::{Action, EraseOp, Move, Op, OpId, PageAddr, ProgramOp, ReadOp, Request, SECTOR, Status, Tag};
 use sim::{Rng, Streams, Time};
 
@@ -53,7 +53,7 @@ pub struct World {
     values: u64,
     /// Sectors whose data a failed read may have cost.
     forgiven: Vec<bool>,
-    pub plant: Plant,
+    pub injected: InjectedFault,
     pub lost_reads: u64,
     pub cuts: u32,
     /// A read that this world makes for itself, and how it ended.
@@ -99,7 +99,7 @@ impl World {
             clock: 1,
             values: 0,
             forgiven: vec![false; sectors],
-            plant: Plant::Nothing,
+            injected: InjectedFault::None,
             lost_reads: 0,
             cuts: 0,
             probe: None,
@@ -526,7 +526,7 @@ impl World {
         let (ftl, _) =
             Ftl::mount(self.config.clone(), &self.flash, &Streams::new(self.clock)).expect("it mounted before");
         self.ftl = ftl;
-        self.ftl.plant(self.plant);
+        self.ftl.inject(self.injected);
         self.releasing = false;
         if self.config.host_memory.is_some() {
             self.ftl.enable_host_memory();

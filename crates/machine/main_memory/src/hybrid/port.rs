@@ -1,15 +1,15 @@
 //! What the hybrid controller wants done, done.
 
 use dram::{Ack, Kind, Request};
-use dram_cache::{DramRequest, Move, Outside, Purpose};
+use dram_cache::{DramRequest, Move, Port, Purpose};
 use link::LineLink;
 use media::line::LineKind;
 use sim::Time;
 
 use super::super::dram::Modules;
 use super::data::Contents;
-use super::flow::Flow;
-use super::way::Way;
+use super::dispatch::DispatchQueue;
+use super::link_fifo::LinkFifo;
 
 /// A request to DRAM as one number: what for above, of what below.
 fn word_of(purpose: Purpose) -> u64 {
@@ -41,20 +41,20 @@ pub(super) fn purpose_of(word: u64) -> Purpose {
 }
 
 /// All that the hybrid controller acts on.
-pub(super) struct Around {
+pub(super) struct Environment {
     /// When it acts.
     pub now: Time,
     pub modules: Modules,
     /// DRAM was asked for something.
     pub dram_asked: bool,
-    pub flow: Flow,
+    pub dispatch: DispatchQueue,
     pub link: LineLink,
     /// Answers on their way back.
-    pub answers: Way<u32>,
+    pub answers: LinkFifo<u32>,
     pub contents: Option<Box<Contents>>,
 }
 
-impl Outside for Around {
+impl Port for Environment {
     #[inline]
     fn dram(&mut self, request: DramRequest) {
         self.dram_asked = true;
@@ -65,11 +65,11 @@ impl Outside for Around {
     }
 
     fn fetch(&mut self, fetch: u32, page: u64) {
-        self.flow.fetch(fetch, page);
+        self.dispatch.fetch(fetch, page);
     }
 
     fn write(&mut self, slot: u32, page: u64) {
-        self.flow.write(slot, page);
+        self.dispatch.write(slot, page);
     }
 
     #[inline]

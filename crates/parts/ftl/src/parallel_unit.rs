@@ -1,4 +1,4 @@
-//! Lanes: what allocates by itself. Blocks opened, filled and closed.
+//! Parallel units: what allocates by itself. Blocks opened, filled and closed.
 
 use std::collections::VecDeque;
 
@@ -19,7 +19,7 @@ pub(crate) enum Stream {
 
 /// An open block: programs `next..end` of it are to come.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Front {
+pub(crate) struct WritePoint {
     pub(crate) block: u32,
     pub(crate) next: u32,
     pub(crate) end: u32,
@@ -28,7 +28,7 @@ pub(crate) struct Front {
 /// A place for one program.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Room {
-    pub lane: u32,
+    pub pu: u32,
     pub block: u32,
     pub program: u32,
     /// First unit of the program, whatever planes are missing.
@@ -40,29 +40,29 @@ pub(crate) struct Room {
 
 /// A block being read for its valid units: programs before `cursor` have been.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Job {
+pub(crate) struct GcScan {
     pub(crate) block: u32,
     pub(crate) cursor: u32,
     pub(crate) end: u32,
     /// Valid units when it was chosen.
     pub(crate) valid: u32,
-    /// It is collected whether or not its lane is short.
+    /// It is collected whether or not its parallel unit is short.
     pub(crate) forced: bool,
 }
 
 /// What allocates and collects by itself.
-pub(crate) struct Lane {
+pub(crate) struct ParallelUnit {
     pub(crate) free: Vec<u32>,
     pub(crate) slc_free: Vec<u32>,
     /// SLC blocks in the order in which they were filled.
     pub(crate) slc_closed: VecDeque<u32>,
-    pub(crate) fronts: [Option<Front>; 3],
-    pub(crate) job: Option<Job>,
+    pub(crate) write_points: [Option<WritePoint>; 3],
+    pub(crate) scan: Option<GcScan>,
     /// A block being emptied in the background: an SLC block, or one whose data is refreshed.
-    pub(crate) fold: Option<Job>,
+    pub(crate) fold: Option<GcScan>,
     /// It waits for a pause, or for collection.
     pub(crate) fold_waits: bool,
-    /// Blocks collected whose erase has not ended, the one of `job` among them.
+    /// Blocks collected whose erase has not ended, the one of `scan` among them.
     pub(crate) victims: Vec<Victim>,
     /// Units by which it was short when its latest victim was chosen.
     pub(crate) short_by: i64,
@@ -84,7 +84,7 @@ pub(crate) struct Lane {
     /// Failed programs that wait for room.
     pub(crate) retry: Vec<OpId>,
     /// It may use what it otherwise sets aside.
-    pub(crate) desperate: bool,
+    pub(crate) emergency: bool,
     /// Nor does it keep room for a failure.
     pub(crate) reckless: bool,
     /// Programs of blocks reopened at the mount that were done before: block and program.
@@ -100,14 +100,14 @@ pub(crate) struct Lane {
     pub(crate) since_wear: u32,
 }
 
-impl Lane {
-    pub(crate) fn new(quota: u32) -> Lane {
-        Lane {
+impl ParallelUnit {
+    pub(crate) fn new(quota: u32) -> ParallelUnit {
+        ParallelUnit {
             free: Vec::new(),
             slc_free: Vec::new(),
             slc_closed: VecDeque::new(),
-            fronts: [None; 3],
-            job: None,
+            write_points: [None; 3],
+            scan: None,
             fold: None,
             fold_waits: false,
             victims: Vec::new(),
@@ -121,7 +121,7 @@ impl Lane {
             chosen: None,
             forced: Vec::new(),
             retry: Vec::new(),
-            desperate: false,
+            emergency: false,
             reckless: false,
             ahead: Vec::new(),
             fruitless: 0,
@@ -152,11 +152,11 @@ impl Lane {
 
     /// Opens `block` from program `next` on for `stream`, unless that has one; programs in `ahead` are done already.
     pub(crate) fn reopen(&mut self, stream: Stream, block: u32, next: u32, end: u32, ahead: &[u32]) -> bool {
-        let front = &mut self.fronts[stream as usize];
-        if front.is_some() {
+        let write_point = &mut self.write_points[stream as usize];
+        if write_point.is_some() {
             return false;
         }
-        *front = Some(Front { block, next, end });
+        *write_point = Some(WritePoint { block, next, end });
         self.ahead.extend(ahead.iter().map(|program| (block, *program)));
         true
     }
@@ -165,8 +165,8 @@ impl Lane {
 /// Free blocks that host writes leave to collection.
 pub(crate) const RESERVE: usize = 1;
 
-/// Blocks a lane that are being written, those of the SLC cache's own left out.
-pub(crate) fn fronts(config: &Config) -> u32 {
+/// Blocks a parallel unit that are being written, those of the SLC cache's own left out.
+pub(crate) fn write_points(config: &Config) -> u32 {
     let lent = u32::from(config.slc.is_some_and(|slc| slc.dynamic > 0));
     lent + if config.collection.separate { 2 } else { 1 }
 }
@@ -191,34 +191,35 @@ impl Ftl {
         }
     }
 
-    /// Room for a program of the host, in the next lane that has some.
+    /// Room for a program of the host, in the next parallel unit that has some.
     pub(crate) fn host_room(&mut self) -> Option<Room> {
         let stream = if self.config.collection.separate { Stream::Host } else { Stream::Copy };
-        debug_assert!((0..self.layout.lanes).all(|lane| !self.turns.waits(lane) || self.host_waits(lane)));
+        debug_assert!((0..self.layout.parallel_units).all(|pu| !self.turns.waits(pu) || self.host_waits(pu)));
         let mut paced = false;
         for (mut from, end) in self.turns.search() {
-            while let Some(lane) = self.turns.first(from, end) {
-                from = lane + 1;
+            while let Some(pu) = self.turns.first(from, end) {
+                from = pu + 1;
                 if self.config.slc.is_some()
-                    && (self.lanes[lane as usize].fronts[Stream::Slc as usize].is_some() || self.takes_more(lane))
-                    && let Some(room) = self.room(lane, Stream::Slc)
+                    && (self.parallel_units[pu as usize].write_points[Stream::Slc as usize].is_some()
+                        || self.takes_more(pu))
+                    && let Some(room) = self.room(pu, Stream::Slc)
                 {
-                    self.turns.took(lane);
+                    self.turns.took(pu);
                     return Some(room);
                 }
-                if self.host_waits(lane) {
+                if self.host_waits(pu) {
                     paced = true;
-                    self.leave_turns(lane);
+                    self.leave_turns(pu);
                     continue;
                 }
                 if self.waits_for_parity() {
                     paced = true;
                     continue;
                 }
-                if self.is_open_to_host(lane, stream)
-                    && let Some(room) = self.room(lane, stream)
+                if self.is_open_to_host(pu, stream)
+                    && let Some(room) = self.room(pu, stream)
                 {
-                    self.turns.took(lane);
+                    self.turns.took(pu);
                     return Some(room);
                 }
                 paced |= self.waits_for_parity();
@@ -228,55 +229,59 @@ impl Ftl {
         None
     }
 
-    /// True if host writes may go to the block of `stream` in `lane`, or to a free one.
+    /// True if host writes may go to the block of `stream` in `pu`, or to a free one.
     #[inline(always)]
-    fn is_open_to_host(&self, lane: u32, stream: Stream) -> bool {
-        let l = &self.lanes[lane as usize];
+    fn is_open_to_host(&self, pu: u32, stream: Stream) -> bool {
+        let l = &self.parallel_units[pu as usize];
         // A block shared with copies, opened for them as the last free one, is theirs.
-        let open = l.fronts[stream as usize].is_some() && (stream == Stream::Host || self.is_reserved(lane, 0));
-        open || (self.is_open_reserved(lane) && self.takes_more(lane))
+        let open = l.write_points[stream as usize].is_some() && (stream == Stream::Host || self.is_reserved(pu, 0));
+        open || (self.is_open_reserved(pu) && self.takes_more(pu))
     }
 
-    /// True if `lane` may open a block for the host, and collection still has what it needs.
+    /// True if `pu` may open a block for the host, and collection still has what it needs.
     #[inline(always)]
-    fn is_open_reserved(&self, lane: u32) -> bool {
-        if self.blocks.is_whole() { self.is_reserved(lane, 1) } else { self.is_reserved_in_pool(lane, 1) }
+    fn is_open_reserved(&self, pu: u32) -> bool {
+        if self.blocks.is_whole() { self.is_reserved(pu, 1) } else { self.is_reserved_in_pool(pu, 1) }
     }
 
-    /// True if the free blocks of `lane`, without `taken` of them, hold what collection needs to go on.
+    /// True if the free blocks of `pu`, without `taken` of them, hold what collection needs to go on.
     #[inline(always)]
-    pub(crate) fn is_reserved(&self, lane: u32, taken: usize) -> bool {
-        self.lanes[lane as usize].free.len() >= RESERVE + taken
-            && (self.blocks.is_whole() || self.reserves_units(lane, taken))
+    pub(crate) fn is_reserved(&self, pu: u32, taken: usize) -> bool {
+        self.parallel_units[pu as usize].free.len() >= RESERVE + taken
+            && (self.blocks.is_whole() || self.reserves_units(pu, taken))
     }
 
     /// The same where planes are lost: blocks that hold less count for less, and the victim may be one that is whole.
     #[cold]
-    fn reserves_units(&self, lane: u32, taken: usize) -> bool {
-        let l = &self.lanes[lane as usize];
+    fn reserves_units(&self, pu: u32, taken: usize) -> bool {
+        let l = &self.parallel_units[pu as usize];
         let units = |block: &u32| self.capacity(*block, self.layout.block_programs);
         let (all, most) = l.free.iter().map(units).fold((0, 0), |(all, most), units| (all + units, most.max(units)));
         all - taken as i64 * most >= RESERVE as i64 * l.largest
     }
 
-    /// True if `lane` should collect however large its shortage is: the host has no room at all, or the free blocks hold too
+    /// True if `pu` should collect however large its shortage is: the host has no room at all, or the free blocks hold too
     /// little for it to get one.
     #[inline]
-    pub(crate) fn lacks_room(&self, lane: u32) -> bool {
+    pub(crate) fn lacks_room(&self, pu: u32) -> bool {
         (self.host_stalled && !self.host_paced)
-            || (!self.blocks.is_whole() && self.lanes[lane as usize].victims.is_empty() && !self.is_reserved(lane, 1))
+            || (!self.blocks.is_whole()
+                && self.parallel_units[pu as usize].victims.is_empty()
+                && !self.is_reserved(pu, 1))
     }
 
-    /// True if `lane` may open one more block for the host. Lanes take programs in turn, and programs need not be full:
-    /// without a bound one lane could come to hold more than it can collect, while others stand half empty. Some lane
+    /// True if `pu` may open one more block for the host. Parallel units take programs in turn, and programs need not be full:
+    /// without a bound one parallel unit could come to hold more than it can collect, while others stand half empty. Some parallel unit
     /// always holds its share or less, and a share can be collected, as the configuration was checked for.
     #[cold]
-    fn takes_more(&self, lane: u32) -> bool {
-        if self.layout.lanes == 1 || self.lanes[lane as usize].free.len() > self.config.collection.start as usize + 1 {
+    fn takes_more(&self, pu: u32) -> bool {
+        if self.layout.parallel_units == 1
+            || self.parallel_units[pu as usize].free.len() > self.config.collection.start as usize + 1
+        {
             return true;
         }
         let (mut valid, mut room) = (0, 0);
-        for block in lane * self.layout.blocks..(lane + 1) * self.layout.blocks {
+        for block in pu * self.layout.blocks..(pu + 1) * self.layout.blocks {
             valid += i64::from(self.blocks.valid(block));
             if !self.is_slc(block) && self.blocks.usage(block) != Use::Bad {
                 let units = self.capacity(block, self.layout.block_programs);
@@ -284,29 +289,29 @@ impl Ftl {
             }
         }
         // The host may leave no more than the reserve free; and what is opened now will be full of valid units.
-        let held_back = i64::from(fronts(&self.config) + RESERVE as u32 + 1) * i64::from(self.layout.block_units);
-        valid <= (room - held_back).max(self.share_of(lane))
+        let held_back = i64::from(write_points(&self.config) + RESERVE as u32 + 1) * i64::from(self.layout.block_units);
+        valid <= (room - held_back).max(self.share_of(pu))
     }
 
-    /// Room for copies in `lane`: the last programs of the last block are left to the journal of trims, for which an
+    /// Room for copies in `pu`: the last programs of the last block are left to the journal of trims, for which an
     /// erase may wait.
     #[inline(always)]
-    pub(crate) fn copy_room(&mut self, lane: u32) -> Option<Room> {
-        let l = &self.lanes[lane as usize];
+    pub(crate) fn copy_room(&mut self, pu: u32) -> Option<Room> {
+        let l = &self.parallel_units[pu as usize];
         if l.free.is_empty() {
-            let open = l.fronts[Stream::Copy as usize];
-            let left = open.map_or(0, |front| self.layout.data_after(front.end - front.next));
-            if left <= self.journal_programs() && left > 0 && !(l.desperate && self.is_erasable(lane)) {
+            let open = l.write_points[Stream::Copy as usize];
+            let left = open.map_or(0, |write_point| self.layout.data_after(write_point.end - write_point.next));
+            if left <= self.journal_programs() && left > 0 && !(l.emergency && self.is_erasable(pu)) {
                 return None;
             }
         }
-        self.room(lane, Stream::Copy)
+        self.room(pu, Stream::Copy)
     }
 
-    /// True if the blocks being emptied in `lane` wait for no trim to become durable: the last programs may go into
+    /// True if the blocks being emptied in `pu` wait for no trim to become durable: the last programs may go into
     /// emptying them, as their erase needs no page of the journal.
-    fn is_erasable(&self, lane: u32) -> bool {
-        let mut blocks = lane * self.layout.blocks..(lane + 1) * self.layout.blocks;
+    fn is_erasable(&self, pu: u32) -> bool {
+        let mut blocks = pu * self.layout.blocks..(pu + 1) * self.layout.blocks;
         blocks.all(|b| self.blocks.usage(b) != Use::Victim || self.journal.is_durable(self.blocks.trimmed(b)))
     }
 
@@ -320,28 +325,28 @@ impl Ftl {
         all.min(self.layout.block_programs / 6).max(1)
     }
 
-    /// Room for a program in `lane`; opens a block if need be. `None` if there is none to open.
+    /// Room for a program in `pu`; opens a block if need be. `None` if there is none to open.
     #[inline(always)]
-    pub(crate) fn room(&mut self, lane: u32, stream: Stream) -> Option<Room> {
+    pub(crate) fn room(&mut self, pu: u32, stream: Stream) -> Option<Room> {
         loop {
-            let Some(front) = &mut self.lanes[lane as usize].fronts[stream as usize] else {
-                self.open(lane, stream)?;
+            let Some(write_point) = &mut self.parallel_units[pu as usize].write_points[stream as usize] else {
+                self.open(pu, stream)?;
                 continue;
             };
-            let (block, mut program) = (front.block, front.next);
-            front.next += 1;
-            let full = front.next == front.end;
+            let (block, mut program) = (write_point.block, write_point.next);
+            write_point.next += 1;
+            let full = write_point.next == write_point.end;
             if self.parity.is_some() {
-                let Some(in_stripe) = self.enter_stripe(lane, block, program) else {
-                    self.lanes[lane as usize].fronts[stream as usize].as_mut()?.next = program;
+                let Some(in_stripe) = self.enter_stripe(pu, block, program) else {
+                    self.parallel_units[pu as usize].write_points[stream as usize].as_mut()?.next = program;
                     return None;
                 };
                 program = in_stripe;
             }
-            let room = self.room_at(lane, block, program);
-            let used = room.units > 0 && !self.done_before(lane, block, program);
+            let room = self.room_at(pu, block, program);
+            let used = room.units > 0 && !self.done_before(pu, block, program);
             if full {
-                self.lanes[lane as usize].fronts[stream as usize] = None;
+                self.parallel_units[pu as usize].write_points[stream as usize] = None;
                 // Not closed before its last program is done.
                 self.blocks.set_usage(block, Use::Full);
                 if !used {
@@ -356,21 +361,21 @@ impl Ftl {
 
     /// The place of program number `program` of `block`, on the planes that take it.
     #[inline(always)]
-    pub(crate) fn room_at(&self, lane: u32, block: u32, program: u32) -> Room {
-        let mut page = self.layout.page_in(lane, block, program);
+    pub(crate) fn room_at(&self, pu: u32, block: u32, program: u32) -> Room {
+        let mut page = self.layout.page_in(pu, block, program);
         let mut units = self.layout.program_units;
         if !self.blocks.is_whole() {
             let hole = self.blocks.closed_planes(block, program % self.layout.per_row);
             page.planes = PlaneMask(page.planes.0 & !hole);
             units = page.planes.count() * self.layout.page_units;
         }
-        Room { lane, block, program, unit: self.layout.unit_of(block, program), units, page }
+        Room { pu, block, program, unit: self.layout.unit_of(block, program), units, page }
     }
 
     /// True if this program was done before the mount.
     #[inline]
-    pub(crate) fn done_before(&mut self, lane: u32, block: u32, program: u32) -> bool {
-        let ahead = &mut self.lanes[lane as usize].ahead;
+    pub(crate) fn done_before(&mut self, pu: u32, block: u32, program: u32) -> bool {
+        let ahead = &mut self.parallel_units[pu as usize].ahead;
         if ahead.is_empty() {
             return false;
         }
@@ -384,10 +389,10 @@ impl Ftl {
     }
 
     #[cold]
-    fn open(&mut self, lane: u32, stream: Stream) -> Option<()> {
+    fn open(&mut self, pu: u32, stream: Stream) -> Option<()> {
         let slc = stream == Stream::Slc;
-        let lends = slc && self.lends(lane);
-        let l = &mut self.lanes[lane as usize];
+        let lends = slc && self.lends(pu);
+        let l = &mut self.parallel_units[pu as usize];
         let free = if slc && !lends { &mut l.slc_free } else { &mut l.free };
         let at = if self.config.wear.dynamic {
             (0..free.len()).min_by_key(|i| self.blocks.erases(free[*i]))?
@@ -405,11 +410,11 @@ impl Ftl {
             self.lend(block);
         }
         self.refresh.opened(block);
-        let front = Front { block, next: 0, end: self.programs_of(block) };
-        self.lanes[lane as usize].fronts[stream as usize] = Some(front);
-        self.lanes[lane as usize].barren = false;
-        self.short_lanes.push(lane);
-        self.stirred = true;
+        let write_point = WritePoint { block, next: 0, end: self.programs_of(block) };
+        self.parallel_units[pu as usize].write_points[stream as usize] = Some(write_point);
+        self.parallel_units[pu as usize].barren = false;
+        self.short_lanes.push(pu);
+        self.has_work = true;
         Some(())
     }
 
@@ -426,13 +431,13 @@ impl Ftl {
             return;
         }
         self.blocks.close(block, self.sequence.next());
-        let lane = self.layout.lane_of(block) as usize;
-        self.look_at_lent_again(lane as u32);
+        let pu = self.layout.pu_of(block) as usize;
+        self.look_at_lent_again(pu as u32);
         if self.blocks.is_failing(block) {
-            self.lanes[lane].forced.push(block);
+            self.parallel_units[pu].forced.push(block);
         }
         if self.is_slc(block) {
-            self.lanes[lane].slc_closed.push_back(block);
+            self.parallel_units[pu].slc_closed.push_back(block);
             // Only folding takes it, in its turn.
             self.blocks.withhold(block);
         }
@@ -441,16 +446,16 @@ impl Ftl {
     /// No further program goes into `block`.
     pub(crate) fn abandon(&mut self, block: u32) {
         self.drop_stripe(block);
-        let lane = self.layout.lane_of(block) as usize;
-        for front in &mut self.lanes[lane].fronts {
-            if front.is_some_and(|f| f.block == block) {
-                *front = None;
+        let pu = self.layout.pu_of(block) as usize;
+        for write_point in &mut self.parallel_units[pu].write_points {
+            if write_point.is_some_and(|f| f.block == block) {
+                *write_point = None;
                 self.blocks.set_usage(block, Use::Full);
                 return;
             }
         }
         if self.blocks.usage(block) == Use::Closed {
-            self.lanes[lane].forced.push(block);
+            self.parallel_units[pu].forced.push(block);
         }
     }
 }

@@ -4,16 +4,16 @@ use std::collections::VecDeque;
 
 use sim::Time;
 
-pub(super) struct Way<T> {
+pub(super) struct LinkFifo<T> {
     /// The first, which is mostly the only one, and those behind it.
     first: Option<T>,
     first_at: Time,
     others: VecDeque<(T, Time)>,
 }
 
-impl<T: Copy> Way<T> {
-    pub fn new() -> Way<T> {
-        Way { first: None, first_at: Time::MAX, others: VecDeque::new() }
+impl<T: Copy> LinkFifo<T> {
+    pub fn new() -> LinkFifo<T> {
+        LinkFifo { first: None, first_at: Time::MAX, others: VecDeque::new() }
     }
 
     /// When the first message comes; [`Time::MAX`]: never.

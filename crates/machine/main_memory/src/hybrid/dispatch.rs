@@ -39,7 +39,7 @@ impl Medium for Blank<'_> {
 
 /// Counters of the queues before the flash.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct FlowStats {
+pub struct DispatchStats {
     /// Requests that were translated.
     pub translated: u64,
     /// Times the head found its die's queue full.
@@ -49,7 +49,7 @@ pub struct FlowStats {
 }
 
 /// The queues before the flash.
-pub(super) struct Flow {
+pub(super) struct DispatchQueue {
     /// Fetches have the tags below this, write-backs those above.
     fetches: u32,
     /// Tag, page, whether it is written.
@@ -62,12 +62,12 @@ pub(super) struct Flow {
     /// Sequence number of each program under way, by its id; logical number of what is in each copy buffer.
     sequences: Vec<u64>,
     copies: Vec<u32>,
-    stats: FlowStats,
+    stats: DispatchStats,
 }
 
-impl Flow {
-    pub fn new(fetches: u32, nvmm: &nvmm::Config) -> Flow {
-        Flow {
+impl DispatchQueue {
+    pub fn new(fetches: u32, nvmm: &nvmm::Config) -> DispatchQueue {
+        DispatchQueue {
             fetches,
             queue: VecDeque::new(),
             is_translating: false,
@@ -75,7 +75,7 @@ impl Flow {
             writes: VecDeque::new(),
             sequences: Vec::new(),
             copies: vec![0; nvmm.segments as usize],
-            stats: FlowStats::default(),
+            stats: DispatchStats::default(),
         }
     }
 
@@ -107,19 +107,19 @@ impl Flow {
         !(self.operations.is_empty() && self.writes.is_empty())
     }
 
-    pub fn stats(&self) -> FlowStats {
+    pub fn stats(&self) -> DispatchStats {
         self.stats
     }
 }
 
 impl HybridMemory {
-    /// Begins the next translation, which [may](Flow::is_ready) begin. If nothing else comes before its end, and that is not after
+    /// Begins the next translation, which [may](DispatchQueue::is_ready) begin. If nothing else comes before its end, and that is not after
     /// [`run`](Self::run) ends, it ends at once.
     #[inline(never)]
     pub(super) fn translate(&mut self, mut now: Time, until: Time, stops: bool) {
         loop {
             let end = now + self.config.translation;
-            self.around.flow.is_translating = true;
+            self.environment.dispatch.is_translating = true;
             let alone = end < self.arrivals.first_at().min(self.dram_at) && end <= self.last(until, stops);
             if !alone || !self.queue.skip_to(end) {
                 return self.queue.push(TRANSLATED, end, Event::Translated);
@@ -128,7 +128,7 @@ impl HybridMemory {
             self.translated(now);
             // What the table answers at once may go to DRAM.
             self.ask_dram();
-            if !self.around.flow.is_ready() {
+            if !self.environment.dispatch.is_ready() {
                 return;
             }
         }
@@ -156,9 +156,9 @@ impl HybridMemory {
     /// The head of the queue has its place: the page table says which.
     #[inline(always)]
     fn translated(&mut self, now: Time) {
-        self.around.flow.is_translating = false;
-        let (tag, page, write) = self.around.flow.queue.pop_front().expect("its head was translated");
-        self.around.flow.stats.translated += 1;
+        self.environment.dispatch.is_translating = false;
+        let (tag, page, write) = self.environment.dispatch.queue.pop_front().expect("its head was translated");
+        self.environment.dispatch.stats.translated += 1;
         self.table_dram.accesses += 1;
         let tag = Tag(tag);
         let (address, segment) = self.place(page);
@@ -191,15 +191,15 @@ impl HybridMemory {
 
     /// The read `id` has ended, and with it fetch `tag`.
     fn fetched(&mut self, now: Time, tag: Tag, id: OpId) {
-        if self.around.contents.is_some() {
+        if self.environment.contents.is_some() {
             let (page, _) = self.nand.place_of(id);
             self.move_data(Move::FlashToHost { page, tag, segment: 0 });
         }
-        if self.around.flow.is_waiting() {
+        if self.environment.dispatch.is_waiting() {
             self.dispatch(now);
         }
-        self.around.now = now;
-        self.hybrid.fetched(tag.0, &mut self.around);
+        self.environment.now = now;
+        self.hybrid.fetched(tag.0, &mut self.environment);
     }
 
     fn tell_table(&mut self, now: Time, page: PageAddr, done: nand::Done) {
@@ -232,19 +232,19 @@ impl HybridMemory {
             store.tear(page, false);
             return;
         }
-        let sequence = self.around.flow.sequences[id.0 as usize];
+        let sequence = self.environment.dispatch.sequences[id.0 as usize];
         let slots = self.config.cache.write_backs();
         let unit = |logical, buffer| UnitWrite { logical, buffer, lost: false };
         match self.nvmm.content(id) {
             Content::Host { tag, segment } => {
-                let slot = tag.0 - self.around.flow.fetches;
-                if let Some(contents) = &self.around.contents {
+                let slot = tag.0 - self.environment.dispatch.fetches;
+                if let Some(contents) = &self.environment.contents {
                     contents.load(slot, store.buffer_mut(slot));
                 }
                 store.program(page, sequence, false, [unit(segment, slot)]);
             }
             Content::Buffer(buffer) => {
-                let logical = self.around.flow.copies[buffer as usize];
+                let logical = self.environment.dispatch.copies[buffer as usize];
                 store.program(page, sequence, false, [unit(logical, slots + buffer)]);
             }
             Content::Own(bytes) => {
@@ -256,7 +256,7 @@ impl HybridMemory {
 
     /// Does what the page table's controller wants done: data at once, operations through the queues.
     fn perform(&mut self, now: Time) {
-        let waited = self.around.flow.is_waiting();
+        let waited = self.environment.dispatch.is_waiting();
         if !self.flash.moves.is_empty() || !self.flash.actions.is_empty() {
             self.act(now);
         }
@@ -313,13 +313,13 @@ impl HybridMemory {
         let slots = self.config.cache.write_backs();
         match movement {
             Move::FlashToHost { page, tag, .. } => {
-                if let Some(contents) = &mut self.around.contents {
+                if let Some(contents) = &mut self.environment.contents {
                     let readable = store.readable(page, page.planes.0.trailing_zeros());
                     contents.arrive(tag.0, readable.then(|| store.unit(page, 0)));
                 }
             }
             Move::ZeroToHost { tag, .. } => {
-                if let Some(contents) = &mut self.around.contents {
+                if let Some(contents) = &mut self.environment.contents {
                     contents.arrive(tag.0, None);
                 }
             }
@@ -327,8 +327,8 @@ impl HybridMemory {
                 let plane = page.planes.0.trailing_zeros();
                 let readable = store.readable(page, plane);
                 let logical = if readable { media::Flash::logical(store, page, plane)[0] } else { 0 };
-                self.around.flow.copies[buffer as usize] = logical;
-                if self.around.contents.is_some() {
+                self.environment.dispatch.copies[buffer as usize] = logical;
+                if self.environment.contents.is_some() {
                     // What a full memory began with reads as zeros.
                     let bytes = if readable { store.unit(page, 0).to_vec() } else { Vec::new() };
                     let to = store.buffer_mut(slots + buffer);
@@ -342,11 +342,11 @@ impl HybridMemory {
     /// A read goes to its die, or behind what waits.
     #[inline(always)]
     fn read(&mut self, now: Time, op: ReadOp) {
-        let waits = !self.around.flow.operations.is_empty();
+        let waits = !self.environment.dispatch.operations.is_empty();
         if !waits && self.has_room(op.page.die) {
             return self.nand.submit_read(now, op, &mut View(&mut self.queue));
         }
-        self.around.flow.operations.push_back(Action::Read(op));
+        self.environment.dispatch.operations.push_back(Action::Read(op));
         if waits {
             self.dispatch(now);
         }
@@ -356,32 +356,32 @@ impl HybridMemory {
     #[inline]
     fn has_room(&mut self, die: u16) -> bool {
         let has_room = self.nand.die_load(die) <= self.config.die_queue;
-        self.around.flow.stats.blocked += u64::from(!has_room);
+        self.environment.dispatch.stats.blocked += u64::from(!has_room);
         has_room
     }
 
     /// An operation goes to its die, or behind those that wait.
     #[inline]
     fn start_in_turn(&mut self, now: Time, action: Action) {
-        let flow = &self.around.flow;
-        let waits = if is_read(&action) { !flow.operations.is_empty() } else { !flow.writes.is_empty() };
+        let dispatch = &self.environment.dispatch;
+        let waits = if is_read(&action) { !dispatch.operations.is_empty() } else { !dispatch.writes.is_empty() };
         if waits || !self.start(now, action) {
-            let flow = &mut self.around.flow;
-            if is_read(&action) { flow.operations.push_back(action) } else { flow.writes.push_back(action) }
+            let dispatch = &mut self.environment.dispatch;
+            if is_read(&action) { dispatch.operations.push_back(action) } else { dispatch.writes.push_back(action) }
         }
     }
 
     /// Operations go to the dies, in order, as far as their queues have room.
     fn dispatch(&mut self, now: Time) {
-        while let Some(action) = self.around.flow.operations.front().copied()
+        while let Some(action) = self.environment.dispatch.operations.front().copied()
             && self.start(now, action)
         {
-            self.around.flow.operations.pop_front();
+            self.environment.dispatch.operations.pop_front();
         }
-        while let Some(action) = self.around.flow.writes.front().copied()
+        while let Some(action) = self.environment.dispatch.writes.front().copied()
             && self.start(now, action)
         {
-            self.around.flow.writes.pop_front();
+            self.environment.dispatch.writes.pop_front();
         }
     }
 
@@ -411,10 +411,10 @@ impl HybridMemory {
 
     fn note_sequence(&mut self, op: ProgramOp) {
         let id = op.id.0 as usize;
-        if self.around.flow.sequences.len() <= id {
-            self.around.flow.sequences.resize(id + 1, 0);
+        if self.environment.dispatch.sequences.len() <= id {
+            self.environment.dispatch.sequences.resize(id + 1, 0);
         }
-        self.around.flow.sequences[id] = op.sequence;
+        self.environment.dispatch.sequences[id] = op.sequence;
     }
 
     /// The page table's controller has answered.
@@ -424,7 +424,7 @@ impl HybridMemory {
         if let Answer::Refused(error) = answer {
             self.fault.get_or_insert(error.clone());
         }
-        let fetches = self.around.flow.fetches;
+        let fetches = self.environment.dispatch.fetches;
         let input = match tag.0.checked_sub(fetches) {
             None => hybrid::Input::Fetched(tag.0),
             Some(slot) if slot < self.config.cache.write_backs() => hybrid::Input::Written(slot),
