@@ -136,6 +136,26 @@ fn a_filled_drive_with_an_slc_cache_reads_as_the_drive_that_a_job_wrote() {
     }
 }
 
+/// Sequential writes that find the write cache full wait for longer than the time without a write after which the drive
+/// writes its cache out. The host has not paused, and no program may be padded.
+#[test]
+fn writes_that_wait_for_room_leave_no_padding() {
+    for resume in ["0", "0.9"] {
+        let sets = [("ftl.slc_cache.size", "0B"), ("device.write_cache.resume", resume), ("flash.program", "8ms")];
+        let system = shrunk("samsung-980-pro-1tb", &sets);
+        let parts = Parts::new(&system, PayloadKind::None).expect("parts");
+        let mut machine = Machine::erased(&parts, &Streams::new(1)).expect("a machine");
+        let step = 128 << 10;
+        let mut at = 0;
+        fly(&mut machine, 1, 1000, || {
+            at += step;
+            Request::new(Op::Write, at - step, step)
+        });
+        let stats = machine.ftl().stats();
+        assert!(stats.programmed_host > 30_000 && stats.programmed_padding == 0, "resume {resume}: {stats:?}");
+    }
+}
+
 /// Fails unless array reads per request agree within 1 %, and bandwidth within `bound`.
 fn compare(drive: &str, prepared: &[ReadFigures], written: &[ReadFigures], bound: f64) {
     let off = prepared.iter().zip(written).filter(|(rule, job)| {
