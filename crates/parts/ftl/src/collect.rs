@@ -5,6 +5,7 @@ use media::{Action, Class, Flash, Move, NOBODY, OpId, PageAddr, PlaneMask, ReadO
 use crate::blocks::Use;
 use crate::buffer::{Holds, Owner, Slot};
 use crate::command::{Kind, Operation};
+use crate::fold::UNORDERED;
 use crate::layout::Layout;
 use crate::location::{Location, Place};
 use crate::parallel_unit::GcScan;
@@ -128,6 +129,7 @@ impl Ftl {
         let whole = self.layout.program_units;
         let mut unit = self.layout.unit_of(scan.block, scan.cursor);
         let l = &mut self.parallel_units[pu as usize];
+        let background = l.scan.is_none_or(|of| of.block != scan.block);
         let (mut reads, mut cursor) = (0, scan.cursor);
         while cursor < scan.end {
             // What of the program at `unit` is valid.
@@ -146,6 +148,7 @@ impl Ftl {
                 let id = self.operations.start_bare(Kind::CollectRead, pu);
                 let operation = &mut self.operations[id];
                 (operation.unit, operation.logical, operation.mask) = (unit, cursor, bits);
+                operation.sequence = if background { l.read_order.issued() } else { UNORDERED };
                 self.refresh.read(scan.block, page);
                 let bytes = count << self.unit_shift;
                 out.actions.push(Action::Read(ReadOp { id, page, bytes, class: Class::Collection }));
@@ -153,7 +156,7 @@ impl Ftl {
             unit += whole;
             cursor += 1;
         }
-        let current = if l.scan.is_some_and(|of| of.block == scan.block) { &mut l.scan } else { &mut l.fold };
+        let current = if background { &mut l.fold } else { &mut l.scan };
         *current = Some(GcScan { cursor, ..scan });
         l.reading += reads;
         self.blocks.pin_reads(scan.block, reads);
@@ -163,7 +166,7 @@ impl Ftl {
 
     #[inline(never)]
     pub(crate) fn collect_read_done(&mut self, id: OpId, status: Status, flash: &impl Flash, out: &mut Actions) {
-        let Operation { subject: pu, unit, logical: program, mask, .. } = self.operations[id];
+        let Operation { subject: pu, unit, logical: program, mask, sequence: number, .. } = self.operations[id];
         self.operations.free(id);
         let block = self.layout.block_of(unit);
         let l = &mut self.parallel_units[pu as usize];
@@ -181,6 +184,9 @@ impl Ftl {
             self.blocks.pin_reads(block, ones(bits) - 1);
         } else {
             self.unpin(block, out);
+        }
+        if number != UNORDERED {
+            self.put_in_order(pu, number, ones(bits));
         }
         self.collect_on(pu, out);
         self.dispatch_pending(out);

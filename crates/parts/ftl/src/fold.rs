@@ -4,12 +4,67 @@
 //! blocks, the rest of the open one and what the block being folded has given back, is kept at `fold` blocks. In idle
 //! time it folds on until only `keep` full blocks are left, and stops where it is when a command comes: what is in
 //! flight ends, the rest of the block waits for the next pause.
+//!
+//! What the host wrote in order lies striped over all dies, and folding keeps it so: background copies are programmed in
+//! the order in which they were read, though the dies and channels finish these reads in another.
 
+use std::collections::VecDeque;
+
+use crate::buffer::{List, NIL};
 use crate::config::SlcCache;
 use crate::parallel_unit::{GcScan, RESERVE, Stream};
 use crate::{Actions, Ftl};
 
+/// The number of a read of collection whose data is programmed as soon as it comes.
+pub(crate) const UNORDERED: u64 = u64::MAX;
+
+/// Reads for the background copies of a parallel unit, in the order in which they were issued.
+#[derive(Default)]
+pub(crate) struct ReadOrder {
+    /// Number of the first.
+    first: u64,
+    /// The slots of each read that has ended; `None` while it is under way.
+    reads: VecDeque<Option<List>>,
+}
+
+impl ReadOrder {
+    /// A read is issued: its number.
+    pub(crate) fn issued(&mut self) -> u64 {
+        self.reads.push_back(None);
+        self.first + self.reads.len() as u64 - 1
+    }
+
+    /// The first read leaves.
+    fn advance(&mut self) {
+        self.reads.pop_front();
+        self.first += 1;
+    }
+}
+
 impl Ftl {
+    /// The background read `number` of `pu` has ended, and its slots are the last `units` pending ones. They stay there
+    /// if all earlier reads have ended; else they are held until then.
+    pub(crate) fn put_in_order(&mut self, pu: u32, number: u64, units: u32) {
+        let l = &mut self.parallel_units[pu as usize];
+        if number != l.read_order.first {
+            let mut held = List::new();
+            for slot in l.pending.drain(l.pending.len() - units as usize..) {
+                self.slots.append(&mut held, slot);
+            }
+            l.read_order.reads[(number - l.read_order.first) as usize] = Some(held);
+            return;
+        }
+        l.read_order.advance();
+        while let Some(mut held) = l.read_order.reads.front().copied().flatten() {
+            l.read_order.advance();
+            while held.head != NIL {
+                l.pending.push_back(self.slots.remove_first(&mut held));
+            }
+            // Units may have moved on while their slots were held.
+            l.superseded = true;
+        }
+    }
+
     /// Works on in the background of `pu`, where collection has nothing to do: folds SLC blocks and rewrites what is to
     /// be refreshed.
     #[inline]

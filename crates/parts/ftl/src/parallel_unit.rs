@@ -6,6 +6,7 @@ use media::{OpId, PageAddr, PlaneMask};
 
 use crate::blocks::Use;
 use crate::config::Config;
+use crate::fold::ReadOrder;
 use crate::pacing::Victim;
 use crate::{Ftl, journal};
 
@@ -77,6 +78,8 @@ pub(crate) struct ParallelUnit {
     pub(crate) quota: u32,
     /// Reads of collection under way.
     pub(crate) reading: u32,
+    /// Those of background copies.
+    pub(crate) read_order: ReadOrder,
     /// The policy's choice, until it is taken.
     pub(crate) chosen: Option<u32>,
     /// Blocks to be collected whatever the policy says.
@@ -118,6 +121,7 @@ impl ParallelUnit {
             in_flight: 0,
             quota,
             reading: 0,
+            read_order: ReadOrder::default(),
             chosen: None,
             forced: Vec::new(),
             retry: Vec::new(),

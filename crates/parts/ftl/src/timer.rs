@@ -27,9 +27,11 @@ impl Ftl {
         due.then(|| self.last_command.saturating_add(self.config.collection.idle))
     }
 
-    /// When dirty data goes to flash, if nothing is written before.
+    /// When dirty data goes to flash, if nothing is written before. While writes wait for room, or their data is on its way,
+    /// the host is still writing.
     fn write_out_at(&self) -> Option<Time> {
-        let waits = self.dirty.head != NIL && !self.config.buffers.protected;
+        let pauses = self.space_queue.is_empty() && self.reserved == 0;
+        let waits = self.dirty.head != NIL && !self.config.buffers.protected && pauses;
         waits.then(|| self.last_write.saturating_add(self.config.buffers.idle))
     }
 
