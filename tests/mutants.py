@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 ROOT = Path(__file__).parent.parent
-TRACES = ROOT / "crates" / "workload" / "tests" / "data"
+TRACES = ROOT / "crates" / "machine" / "workload" / "tests" / "data"
 TINY = ROOT / "tests" / "data" / "tiny.toml"
 
 JOB = """[global]

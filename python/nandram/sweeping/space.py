@@ -153,10 +153,9 @@ def _axis(axes: Table, name: str, kind: str) -> Axis:
     value = axes.take(name, expected, list, dict)
     if isinstance(value, list):
         right = all(isinstance(each, int | float | str) and not isinstance(each, bool) for each in value)
-        # A table has whole numbers of 64 bits.
-        right = right and all(not isinstance(each, int) or abs(each) < 1 << 63 for each in value)
         if not value or not right or len(set(value)) != len(value):
             raise axes.error(name, value, "a list of different numbers or texts")
+        # A table has whole numbers of 64 bits.
         if large := [each for each in value if isinstance(each, int) and abs(each) >= 1 << 63]:
             raise axes.error(name, large[0], "whole numbers below 2^63")
         return tuple(value)

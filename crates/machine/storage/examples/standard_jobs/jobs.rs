@@ -54,9 +54,12 @@ pub struct Measured {
     pub tails: [u64; 3],
 }
 
-/// Plays `job` at `depth` for `requests` requests; more where a write cache would take in most of them.
+/// Plays `job` at `depth` for `requests` requests; more where a write cache would take in most of them, or gives room back in
+/// batches, of which the measured part must hold many.
 pub fn measure(system: &System, job: &Job, depth: u32, requests: u64) -> Measured {
-    let cached = if job.rw.contains("write") { 3 * system.device.write_cache.size / job.bytes } else { 0 };
+    let cache = &system.device.write_cache;
+    let fills = if cache.resume > 0.0 { 250 } else { 3 };
+    let cached = if job.rw.contains("write") { fills * cache.size / job.bytes } else { 0 };
     let requests = requests.max(cached);
     let Job { name, rw, bytes, more, .. } = job;
     let text = format!(
