@@ -227,15 +227,6 @@ def test_a_damaged_table_of_a_sweep_is_one_line(tmp_path: Path, capsys: pytest.C
         (tmp_path / "out" / name).write_bytes(content)
 
 
-def test_an_axis_has_numbers_that_a_table_takes(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    path = tmp_path / "sweep.toml"
-    path.write_text(
-        f'system = "{TINY}"\njob = "[j]\\nrw=read\\nsize={{size}}"\n'
-        f'[space]\nkind = "grid"\naxes = {{ size = [4096, {10**20}] }}\n'
-    )
-    assert "expected a list of different numbers" in told(capsys, "sweep", str(path), "-o", str(tmp_path / "out"))
-
-
 def test_seeds_are_checked_without_a_workload_too(capsys: pytest.CaptureFixture[str]) -> None:
     assert told(capsys, "compare", TINY, TINY, "--seeds", "0") == (
         "error: seeds: found 0, expected a whole number from 1\n"

@@ -1,11 +1,11 @@
-"""What a user sees of parity across dies: its line in the notes of a run, its section of the summary."""
+"""Parity across dies as users see it: its line in the notes of a run, its section of the summary."""
 
 from pathlib import Path
 
 import nandram
 from conftest import TINY
 
-PARITY = {"ftl.parity.stripe": 3}
+PARITY: dict[str, object] = {"ftl.parity.stripe": 3}
 
 
 def write(tmp_path: Path, changes: dict[str, object]) -> nandram.Result:

@@ -85,7 +85,7 @@ def test_percentiles_over_all_jobs(result: nandram.Result) -> None:
     rows += [("writer", "write", 30, 2_500), ("writer", "write", 60, 2_500), ("writer", "sync", 900, 500)]
     names = ["name", "direction", "latency_us", "count"]
     table = pl.DataFrame(rows, schema=names, orient="row")
-    result.tables["latency"] = table.with_columns(latency_ns=pl.col("latency_us") * 1000)
+    result.tables = {**result.tables, "latency": table.with_columns(latency_ns=pl.col("latency_us") * 1000)}
     assert result.latency_percentile_ns(0) == 30_000
     assert result.latency_percentile_ns(50) == 100_000
     assert result.latency_percentile_ns(99) == 200_000
@@ -196,15 +196,18 @@ def values(chart: alt.Chart) -> list[dict[str, Any]]:
 
 def test_a_plot_of_a_wide_distribution_stays_small(result: nandram.Result) -> None:
     count = 50_000
-    result.tables["latency"] = pl.DataFrame(
-        {
-            "job": [0] * count,
-            "name": ["reader"] * count,
-            "direction": ["read"] * count,
-            "latency_ns": range(1, count + 1),
-            "count": [1] * count,
-        }
-    )
+    result.tables = {
+        **result.tables,
+        "latency": pl.DataFrame(
+            {
+                "job": [0] * count,
+                "name": ["reader"] * count,
+                "direction": ["read"] * count,
+                "latency_ns": range(1, count + 1),
+                "count": [1] * count,
+            }
+        ),
+    }
     points = values(result.plot_latency_cdf())
     assert len(points) <= 2 * plots.POINTS_MAX
     assert points.pop(0)["fraction"] == 0
@@ -272,15 +275,18 @@ def test_progress_is_told(tmp_path: Path) -> None:
 
 
 def test_each_clone_of_a_job_has_a_line_of_its_own(result: nandram.Result) -> None:
-    result.tables["latency"] = pl.DataFrame(
-        {
-            "job": [0, 0, 1, 1],
-            "name": ["reader"] * 4,
-            "direction": ["read"] * 4,
-            "latency_ns": [1000, 3000, 2000, 4000],
-            "count": [1] * 4,
-        }
-    )
+    result.tables = {
+        **result.tables,
+        "latency": pl.DataFrame(
+            {
+                "job": [0, 0, 1, 1],
+                "name": ["reader"] * 4,
+                "direction": ["read"] * 4,
+                "latency_ns": [1000, 3000, 2000, 4000],
+                "count": [1] * 4,
+            }
+        ),
+    }
     chart = result.plot_latency_cdf()
     assert chart.to_dict()["encoding"]["detail"]["field"] == "job"
     for job in (0, 1):

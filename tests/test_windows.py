@@ -48,7 +48,7 @@ def test_main_memory_counts_from_when_measuring_began(name: str, tmp_path: Path)
     assert window["span_s"] == inside["measured_s"]
     assert 0 < inside["energy_j"]["total"] < whole_run["energy_j"]["total"]
     if "cache" in inside:
-        # What the processor asked for is what the cache was asked for, but for lines under way as measuring began.
+        # Processor and cache count the same requests, except lines under way as measuring began.
         assert abs(inside["cache"]["fills"] - inside["cpu"]["fills"]) <= 20
         assert whole_run["cache"]["fills"] > 10 * inside["cache"]["fills"]
         assert sum(inside["memory_energy_j"].values()) == pytest.approx(inside["energy_j"]["total"])
