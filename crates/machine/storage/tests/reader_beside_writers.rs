@@ -82,11 +82,11 @@ fn a_reader_waits_as_measured_beside_writers_without_a_limit() {
     p99_within(found.p99_us, BESIDE_128.p99_us);
 }
 
-/// Each of the mechanisms that make the tail is needed for it.
+/// Reads that are held make the tail; batches leave the dies to half of the reads.
 #[test]
-fn the_tail_is_of_reads_held_by_a_full_cache() {
-    let free = simulate("iodepth=128", 2, &[("device.write_cache.holds_reads", "false")]);
+fn held_reads_make_the_tail_and_batches_the_median() {
+    let free = simulate("iodepth=128", 10, &[("device.write_cache.holds_reads", "false")]);
     assert!(free.p99_us < BESIDE_128.p99_us / 2.0, "reads that are not held have a p99 of {} us", free.p99_us);
-    let gradual = simulate("iodepth=128", 2, &[("device.write_cache.resume", "0")]);
-    assert!(gradual.p99_us < BESIDE_128.p99_us / 2.0, "without batches the p99 is {} us", gradual.p99_us);
+    let gradual = simulate("iodepth=128", 10, &[("device.write_cache.resume", "0")]);
+    assert!(gradual.median_us > BESIDE_128.median_us * 1.4, "without batches the median is {} us", gradual.median_us);
 }
