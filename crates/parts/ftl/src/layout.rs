@@ -23,7 +23,7 @@ pub struct Layout {
     positions: Dense<Position>,
     /// Parallel units.
     pub parallel_units: u32,
-    /// Blocks a parallel unit.
+    /// Blocks per parallel unit.
     pub blocks: u32,
     /// Pages a block.
     pub pages: u32,

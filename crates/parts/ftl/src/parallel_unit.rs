@@ -169,7 +169,7 @@ impl ParallelUnit {
 /// Free blocks that host writes leave to collection.
 pub(crate) const RESERVE: usize = 1;
 
-/// Blocks a parallel unit that are being written, those of the SLC cache's own left out.
+/// Open blocks per parallel unit, without those of the SLC cache itself.
 pub(crate) fn write_points(config: &Config) -> u32 {
     let lent = u32::from(config.slc.is_some_and(|slc| slc.dynamic > 0));
     lent + if config.collection.separate { 2 } else { 1 }
