@@ -1,22 +1,22 @@
-//! Keys that are accepted and change nothing, since what they are about does not exist here. The results say so.
+//! Keys that are accepted without effect, because the simulation has no counterpart. The results list them.
 
-/// What only a file system has.
+/// Keys about file systems.
 const FILES: &str = "there are no files, only the drive";
-/// What only a host has.
+/// Keys about the host.
 const HOST: &str = "the host's processors, memory and processes are not part of the model";
-/// What requests contain.
-const CONTENT: &str = "requests carry no content that a drive could compress or tell apart";
-/// Logs and reports.
-const REPORTS: &str = "the results of a run hold latencies and throughput over time already";
-/// What an error does.
-const ERRORS: &str = "continue_on_error alone decides which errors end a job";
-/// How payload is checked.
-const CHECKS: &str = "payload is checked by stamps, sector by sector";
-/// Ways to another store.
-const PLACES: &str = "the simulated drive takes the place of the named one";
-/// How requests reach the kernel.
-const CALLS: &str = "the simulated driver has its own way to submit and to learn of completions";
-/// Priorities.
+/// Keys about the contents of requests.
+const CONTENT: &str = "requests carry no content that a drive could compress or deduplicate";
+/// Keys about logs and reports.
+const REPORTS: &str = "results always include latencies and throughput over time";
+/// Keys about errors.
+const ERRORS: &str = "only continue_on_error decides which errors end a job";
+/// Keys about verification.
+const CHECKS: &str = "payload is checked by a stamp in each sector";
+/// Keys about other kinds of storage.
+const PLACES: &str = "the simulated drive replaces the named one";
+/// Keys about the interface to the kernel.
+const CALLS: &str = "the simulated driver has its own submission and completion path";
+/// Keys about priorities.
 const PRIORITIES: &str = "requests have no priorities";
 
 const KEYS: &[(&str, &[&str])] = &[
@@ -229,12 +229,12 @@ const KEYS: &[(&str, &[&str])] = &[
     ),
 ];
 
-/// A key that changes nothing, and why.
+/// Returns the key without effect of this name, and the reason.
 pub(in crate::fio) fn find(name: &str) -> Option<(&'static str, &'static str)> {
     KEYS.iter().find_map(|(why, names)| Some((*names.iter().find(|known| **known == name)?, *why)))
 }
 
-/// All of them.
+/// Returns the names of all keys without effect.
 pub(in crate::fio) fn names() -> impl Iterator<Item = &'static str> {
     KEYS.iter().flat_map(|(_, names)| names.iter().copied())
 }

@@ -1,4 +1,4 @@
-//! Jobs that judge themselves: the depth that a latency allows, and the end of a job that is steady.
+//! Monitors of a job's completions: the search for a depth that meets a latency, and the end in a steady state.
 
 use std::collections::VecDeque;
 
@@ -6,37 +6,37 @@ use sim::Time;
 
 use crate::fio::{Job, LatencyTarget, Steady};
 
-/// What a completion leads to.
+/// Consequence of a completion.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Verdict {
     Nothing,
-    /// So many requests may be outstanding from now on.
+    /// Changes the maximum number of outstanding requests.
     Depth(u32),
-    /// The job issues nothing more.
+    /// Ends the job.
     End,
 }
 
-/// Watches a job's completions.
+/// Monitors a job's completions.
 #[derive(Clone, Debug)]
-pub(super) struct Watch {
+pub(super) struct Monitor {
     depth: Option<DepthSearch>,
     steady: Option<SteadyState>,
 }
 
-impl Watch {
-    /// What `job` asks to be watched for, if it does.
-    pub fn new(job: &Job) -> Option<Watch> {
+impl Monitor {
+    /// Creates the monitor that `job` requires, if any.
+    pub fn new(job: &Job) -> Option<Monitor> {
         let depth = job.latency.map(|keys| DepthSearch::new(keys, job.outstanding()));
         let steady = job.steady.map(SteadyState::new);
-        (depth.is_some() || steady.is_some()).then_some(Watch { depth, steady })
+        (depth.is_some() || steady.is_some()).then_some(Monitor { depth, steady })
     }
 
-    /// The latency that a depth is searched for, the window, and the percentile.
+    /// Returns the latency target, the window, and the percentile.
     pub fn latency_target(&self) -> Option<(Time, Time, f64)> {
         self.depth.as_ref().map(|search| (search.keys.target, search.keys.window, search.keys.percentile))
     }
 
-    /// The job begins. Returns how many requests may be outstanding.
+    /// Starts the job. Returns the maximum number of outstanding requests.
     pub fn start(&mut self, now: Time, depth: u32) -> u32 {
         if let Some(steady) = &mut self.steady {
             steady.next = now.saturating_add(steady.keys.ramp).saturating_add(SECOND);
@@ -50,7 +50,7 @@ impl Watch {
         }
     }
 
-    /// A request that arrived at `due` and has `bytes` bytes is complete.
+    /// Evaluates a completed request of `bytes` bytes that arrived at `due`.
     pub fn completed(&mut self, now: Time, due: Time, bytes: u64) -> Verdict {
         if self.steady.as_mut().is_some_and(|steady| steady.completed(now, bytes)) {
             return Verdict::End;
@@ -61,14 +61,15 @@ impl Watch {
 
 const SECOND: Time = Time::from_s(1);
 
-/// The search for the largest depth at which enough requests keep to a latency: doubled until a window fails, then
-/// bisected. When it is found, one window more runs at that depth.
+/// Search for the largest depth at which enough requests meet a latency: the depth is doubled until a window fails,
+/// then bisected. One more window runs at the final depth.
 #[derive(Clone, Debug)]
 struct DepthSearch {
     keys: LatencyTarget,
     depth: u32,
-    /// The largest depth that has passed, and the smallest that has failed or is beyond the job's.
+    /// The largest depth that passed.
     passed: u32,
+    /// The smallest depth that failed, or one more than the job's depth.
     failed: u32,
     bisecting: bool,
     found: bool,
@@ -111,7 +112,7 @@ impl DepthSearch {
         }
         self.found = self.passed + 1 >= self.failed;
         self.depth = match (self.found, self.bisecting) {
-            // Not even one alone keeps to it: that is the least there is.
+            // If not even a depth of one meets the latency, use it anyway.
             (true, _) => self.passed.max(1),
             (false, true) => self.passed.midpoint(self.failed),
             (false, false) => (2 * self.depth).min(self.failed - 1),
@@ -120,13 +121,14 @@ impl DepthSearch {
     }
 }
 
-/// Samples of a second each, and whether the last of them are steady.
+/// Samples of one second each, and a test for a steady state over the last of them.
 #[derive(Clone, Debug)]
 struct SteadyState {
     keys: Steady,
     samples: VecDeque<f64>,
-    /// When the running second ends, and its figure so far.
+    /// End of the current second.
     next: Time,
+    /// Sum of the current second.
     sum: f64,
 }
 
@@ -135,19 +137,19 @@ impl SteadyState {
         SteadyState { keys, samples: VecDeque::new(), next: Time::ZERO, sum: 0.0 }
     }
 
-    /// Samples that must be steady.
-    fn wanted(&self) -> usize {
+    /// Returns the number of samples that must be steady.
+    fn required(&self) -> usize {
         (self.keys.duration.ps().div_ceil(SECOND.ps()) as usize).max(2)
     }
 
     fn completed(&mut self, now: Time, bytes: u64) -> bool {
         while now >= self.next {
-            // Longer than all samples nothing ended: they are zeros.
+            // If nothing completed for longer than the whole window, all samples are zero; skip the rest.
             let behind = (now.saturating_sub(self.next)).ps() / SECOND.ps();
-            if behind > self.wanted() as u64 {
-                self.next = self.next.saturating_add(SECOND * (behind - self.wanted() as u64));
+            if behind > self.required() as u64 {
+                self.next = self.next.saturating_add(SECOND * (behind - self.required() as u64));
             }
-            if self.samples.len() == self.wanted() {
+            if self.samples.len() == self.required() {
                 self.samples.pop_front();
             }
             self.samples.push_back(std::mem::take(&mut self.sum));
@@ -164,7 +166,7 @@ impl SteadyState {
 
     fn is_steady(&self) -> bool {
         let count = self.samples.len();
-        if count < self.wanted() {
+        if count < self.required() {
             return false;
         }
         let mean = self.samples.iter().sum::<f64>() / count as f64;

@@ -1,4 +1,4 @@
-//! Keys of order, pace and end. Offsets that are spelled out are those that fio 3.33 logs for the same job.
+//! Keys of order, pace and end conditions. Literal offsets are those that fio 3.33 logs for the same job.
 
 use std::collections::BTreeMap;
 
@@ -23,7 +23,7 @@ fn count(done: &[Done], op: Op) -> usize {
 }
 
 #[test]
-fn a_number_behind_a_sequential_pattern_is_a_gap() {
+fn a_number_after_a_sequential_pattern_is_a_gap() {
     assert_eq!(blocks(&play_jobs("[a]\nrw=read:8k\nsize=100k\n", MIB)), [0, 3, 6, 9, 12, 15, 18, 21, 24]);
     let backwards: Vec<u64> = std::iter::once(0).chain((0..24).rev()).collect();
     assert_eq!(blocks(&play_jobs("[a]\nrw=read:-8k\nsize=100k\n", MIB)), backwards);
@@ -31,7 +31,7 @@ fn a_number_behind_a_sequential_pattern_is_a_gap() {
 }
 
 #[test]
-fn a_number_behind_a_random_pattern_makes_runs() {
+fn a_number_after_a_random_pattern_makes_runs() {
     let runs = |sequencer: &str| {
         blocks(&play_jobs(
             &format!("[a]\nrw=randread:4\nrw_sequencer={sequencer}\nsize=16m\nnumber_ios=400\n"),
@@ -56,17 +56,17 @@ fn percentage_random_mixes_runs_into_a_random_job() {
 }
 
 #[test]
-fn blockalign_spaces_offsets_and_turns_the_map_off() {
+fn blockalign_spaces_offsets_and_disables_the_map() {
     let done = play_jobs("[a]\nrw=randread\nblockalign=16k\nsize=1m\n", MIB);
     assert!(done.iter().all(|d| d.io.request.offset % 16384 == 0 && d.io.request.bytes == 4096));
     assert_eq!(done.len(), 256);
-    // Closer together than the blocks are: the last block still fits.
+    // Closer together than block sizes: the last block still fits.
     let done = play_jobs("[a]\nrw=randread\nbs=16k\nblockalign=4k\nsize=64k\nio_size=4m\n", MIB);
     assert_eq!(done.iter().map(|d| d.io.request.end()).max(), Some(65536));
 }
 
 #[test]
-fn the_random_map_cuts_requests_of_mixed_sizes() {
+fn the_random_map_truncates_requests_of_mixed_sizes() {
     let done = play_jobs("[a]\nrw=randread\nbssplit=4k/50:16k/50\nsize=64m\n", 64 * MIB);
     let mut visits = vec![0; 16384];
     let mut sizes = BTreeMap::new();
@@ -92,7 +92,7 @@ fn bsrange_reaches_its_larger_size() {
     for d in &done {
         *sizes.entry(d.io.request.bytes).or_insert(0u32) += 1;
     }
-    // Of 10,240 bytes 4,096 each fall to the first two. fio 3.33: 3914, 3820 and 1932.
+    // Of 10,240 bytes, 4,096 each map to the first two sizes. fio 3.33: 3914, 3820 and 1932.
     let share = |bytes: u64| f64::from(sizes[&bytes]) / done.len() as f64;
     assert_eq!(sizes.keys().copied().collect::<Vec<_>>(), [4096, 8192, 10240]);
     assert!((share(4096) - 0.4).abs() < 0.02 && (share(10240) - 0.2).abs() < 0.02, "{sizes:?}");
@@ -101,7 +101,7 @@ fn bsrange_reaches_its_larger_size() {
 #[test]
 fn fsync_counts_writes_and_repeats_after_reads_as_fio_does() {
     let done = play_jobs("[a]\nrw=write\nfsync=4\nsize=64k\n", MIB);
-    assert_eq!((count(&done, Op::Write), count(&done, Op::Flush)), (16, 3), "none behind the last write");
+    assert_eq!((count(&done, Op::Write), count(&done, Op::Flush)), (16, 3), "none after the last write");
     let done = play_jobs("[a]\nrw=randrw\nfsync=4\nsize=4m\n", 4 * MIB);
     let mut writes = 0;
     for pair in done.windows(2) {
@@ -127,7 +127,7 @@ fn loops_repeat_the_job() {
 }
 
 #[test]
-fn io_size_in_percent_is_of_the_size() {
+fn io_size_in_percent_is_relative_to_size() {
     assert_eq!(play_jobs("[a]\nrw=read\nsize=256k\nio_size=50%\n", 64 * MIB).len(), 32);
 }
 
@@ -166,7 +166,7 @@ fn a_job_waits_for_all_clones_of_another() {
 }
 
 #[test]
-fn exitall_ends_the_jobs_that_it_names() {
+fn exitall_ends_the_selected_jobs() {
     let jobs = |what: &str| {
         let text = format!(
             "[a]\nrw=randread\nnumber_ios=3\nexitall\nexit_what={what}\n[b]\nrw=randread\n[c]\nnew_group\nrw=randread\nthinktime=10ms\n\
@@ -199,13 +199,13 @@ fn batches_are_awaited_before_a_job_issues_again() {
     let done = play_jobs("[a]\nrw=randread\niodepth=16\niodepth_batch_complete=8\nsize=1m\n", MIB);
     assert_eq!(depth(&done), 16);
     let mut drives = play_with_order("[a]\nrw=randread\niodepth=16\niodepth_low=4\nsize=1m\n");
-    // 16 at once, and behind them only when no more than 4 are left.
+    // 16 at once, and more only when at most 4 are left.
     assert_eq!(drives.drain(..16).collect::<Vec<_>>(), (0..16).map(|i| i + 1).collect::<Vec<_>>());
     assert!(drives.iter().all(|outstanding| *outstanding >= 5), "{drives:?}");
     assert!(drives.contains(&5) && drives.contains(&16));
 }
 
-/// The number of outstanding requests at each issue, on a drive with latencies that differ.
+/// Returns the number of outstanding requests at each issue, on a drive with varying latencies.
 fn play_with_order(text: &str) -> Vec<usize> {
     let workload = Workload::parse_fio("a.fio", text).unwrap();
     let mut player = Player::new(&workload, &Options::new(MIB), &Streams::new(1)).unwrap();
@@ -220,7 +220,7 @@ fn play_with_order(text: &str) -> Vec<usize> {
 }
 
 #[test]
-fn poisson_arrivals_vary_as_much_as_they_take() {
+fn poisson_intervals_have_equal_mean_and_deviation() {
     let done =
         play_jobs("[a]\nrw=randread\nrate_iops=1000\nrate_process=poisson\niodepth=64\nnumber_ios=8000\n", 64 * MIB);
     let gaps: Vec<f64> = done.windows(2).map(|pair| (pair[1].issued - pair[0].issued).secs_f64()).collect();
@@ -238,7 +238,7 @@ fn sync_writes_are_durable_when_they_complete() {
 }
 
 #[test]
-fn end_fsync_flushes_once_behind_the_writes() {
+fn end_fsync_flushes_once_after_the_writes() {
     for key in ["end_fsync", "fsync_on_close"] {
         let done = play_jobs(&format!("[a]\nrw=write\niodepth=4\nsize=64k\n{key}=1\n"), MIB);
         assert_eq!(done.len(), 17);
@@ -249,7 +249,7 @@ fn end_fsync_flushes_once_behind_the_writes() {
 }
 
 #[test]
-fn a_backlog_is_verified_before_the_job_writes_on() {
+fn a_backlog_is_verified_before_further_writes() {
     let done = play_jobs("[a]\nrw=write\nverify=crc32c\nverify_backlog=4\nsize=32k\n", MIB);
     let ops: String = done
         .iter()
@@ -279,7 +279,7 @@ fn trimmed_blocks_are_not_verified() {
 
 #[test]
 fn a_latency_target_finds_its_depth() {
-    // A drive that takes 10 us for each request that is outstanding: 1 ms allows a depth of 100.
+    // On a drive that takes 10 us per outstanding request, 1 ms allows a depth of 100.
     let text = "[a]\nrw=randread\nnorandommap\ntime_based\nruntime=60s\niodepth=512\nlatency_target=1000\nlatency_window=50000\n";
     let workload = Workload::parse_fio("a.fio", text).unwrap();
     let mut player = Player::new(&workload, &Options::new(64 * MIB), &Streams::new(1)).unwrap();
@@ -290,12 +290,12 @@ fn a_latency_target_finds_its_depth() {
             workload::Next::Finished => break,
             workload::Next::At(_) | workload::Next::Blocked => {
                 now += Time::from_us(10);
-                player.complete(now, queue.pop_front().expect("one is outstanding"));
+                player.complete(now, queue.pop_front().expect("an outstanding request"));
             }
         }
     }
     assert!((95..=100).contains(&player.depth(0)), "{}", player.depth(0));
-    assert!(now < Time::from_s(5), "it ends when the depth is found: {now}");
+    assert!(now < Time::from_s(5), "the job ends once the depth is found: {now}");
 }
 
 #[test]
@@ -305,12 +305,12 @@ fn a_steady_job_ends() {
     let mut player = Player::new(&workload, &Options::new(MIB), &Streams::new(1)).unwrap();
     let mut slower = 0u64;
     let done = play(&mut player, |_| {
-        // 1 ms, twice as fast in the first 3 s.
+        // 1 ms per request; half of that in the first 3 s.
         slower += 1;
         Time::from_us(if slower < 6_000 { 500 } else { 1000 })
     })
     .unwrap();
-    // 1 s of ramp, samples of 2,000 at 2 and 3 s; those at 4, 5 and 6 s are of 1,000 each.
+    // 1 s of ramp, samples of 2,000 at 2 and 3 s; those at 4, 5 and 6 s are 1,000 each.
     assert_eq!((done.last().unwrap().completed.secs_f64() * 1e3).round(), 6_001.0);
 }
 
@@ -327,7 +327,7 @@ fn depths_are_counted_at_each_issue() {
 }
 
 #[test]
-fn the_iolog_holds_what_was_issued_and_is_replayed() {
+fn the_written_iolog_replays_the_same_requests() {
     let folder = std::env::temp_dir().join(format!("nandram-iolog-{}", std::process::id()));
     std::fs::create_dir_all(&folder).unwrap();
     let name = folder.join("a.fio").display().to_string();
@@ -359,17 +359,20 @@ fn keys_of_a_file_system_or_a_host_are_noted() {
     assert_eq!(
         workload.notes(),
         [
-            "a.fio: no effect of directory, fallocate: there are no files, only the drive",
-            "a.fio: no effect of cpus_allowed: the host's processors, memory and processes are not part of the model",
-            "a.fio: no effect of ioengine=rbd: the simulated drive takes the place of what this engine reads and writes",
-            "a.fio: no effect of buffered=1: there is no page cache: each request goes to the drive",
+            "a.fio: keys without effect: directory, fallocate: there are no files, only the drive",
+            "a.fio: keys without effect: cpus_allowed: the host's processors, memory and processes are not part of the model",
+            "a.fio: keys without effect: ioengine=rbd: the simulated drive replaces the storage that this engine accesses",
+            "a.fio: keys without effect: buffered=1: there is no page cache: each request goes to the drive",
         ]
     );
     let player = Player::new(&workload, &Options::new(MIB), &Streams::new(1)).unwrap();
-    assert_eq!(player.notes(), ["a.fio: job \"a\": size=2097152 ends with the drive, after 1048576 bytes, as in fio"]);
+    assert_eq!(
+        player.notes(),
+        ["a.fio: job \"a\": size=2097152 is limited to 1048576 bytes by the end of the drive, as in fio"]
+    );
 }
 
 #[test]
-fn filesize_and_nrfiles_are_a_region() {
+fn filesize_and_nrfiles_define_a_region() {
     assert_eq!(play_jobs("[a]\nrw=randread\nfilesize=64k\nnrfiles=3\n", MIB).len(), 48);
 }
