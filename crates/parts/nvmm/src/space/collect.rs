@@ -1,45 +1,49 @@
-//! Garbage collection: what is needed of a block moves, page by page, and the segments of a page that all times see alike
-//! come together.
+//! Garbage collection: moves the needed data out of a block, page by page, and brings segments of a page together that
+//! all kept times see alike.
 
 use media::{Action, Class, ReadOp, Status};
 
-use crate::blocks::Use;
-use crate::chain::{NEW, Node};
-use crate::entry::Entry;
 use crate::operations::Kind;
+use crate::space::blocks::Use;
 use crate::table::Fault;
-use crate::vector::Vector;
+use crate::table::chain::{NEW, Node};
+use crate::table::entry::Entry;
+use crate::table::vector::Vector;
 use crate::{Actions, Move, Nvmm, retained};
 
-/// The block that is being collected.
+/// The block under collection.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Collector {
     victim: Option<u32>,
-    /// Pages that may have something in it, those still to be done.
+    /// Pages that may have data in it and are still to be moved.
     pages: Vec<u32>,
-    /// The flash page that each segment of the page at work comes from.
+    /// The flash page from which each segment of the current page is copied.
     sources: [Option<u64>; 16],
     /// Reads under way.
     reading: u32,
-    /// The blocks they are in.
+    /// The blocks that these reads use.
     held: Vec<u32>,
     working: bool,
-    /// Segments from elsewhere that may still be copied, so that collecting the victim gains more than it takes.
+    /// Segments outside the victim that may still be copied, so that collecting it gains more than it costs.
     budget: u32,
-    /// A source could not be read.
+    /// A source was unreadable.
     failed: bool,
-    /// Version entries that were free when a block was last collected for their sake.
+    /// Free version entries when a block was last collected to gain entries.
     gathered_at: Option<u32>,
-    /// Entries are short: chains are to be put together.
+    /// Version entries are short: chains are to be merged.
     pub gather: bool,
-    /// All that gains anything is to be collected.
+    /// Collects every block that has anything to gain.
     pub compact: bool,
+    /// Merging chains gained nothing, and nothing has changed since.
+    pub gathering_is_futile: bool,
+    /// Collection is switched off.
+    pub still: bool,
     /// Blocks collected.
     pub rounds: u64,
 }
 
 impl Collector {
-    /// No block is being collected, nor is one to be but for want of space.
+    /// Returns whether no block is under collection, and none is due except for lack of space.
     pub fn is_at_rest(&self) -> bool {
         self.victim.is_none() && !self.working && !self.gather && !self.compact
     }
@@ -47,13 +51,13 @@ impl Collector {
 
 impl Nvmm {
     pub(crate) fn run_collection(&mut self, out: &mut Actions) {
-        while self.commit.is_idle() && !self.collector.working && !self.worn_out && !self.still {
+        while self.durable.is_idle() && !self.collector.working && !self.worn_out && !self.collector.still {
             if self.collector.victim.is_none() {
                 let low = self.blocks.free_count() <= self.config.collect_start as usize;
                 if low && self.blocks.has_emptied() {
-                    // Readers beside lose what they read: the writer does not wait for them.
-                    self.revoked |= self.blocks.revoke();
-                    self.want_commit = true;
+                    // Readers lose their kept blocks: the writer does not wait for them.
+                    self.blocks.revoke();
+                    self.durable.request_commit();
                     return;
                 }
                 let wanted = low || self.collector.gather || self.collector.compact;
@@ -71,26 +75,26 @@ impl Nvmm {
                     self.collector.pages.pop();
                 }
                 Err(Fault::Broken) => {
-                    // What it has here is not known, and stays; and so does the block.
+                    // The page's data here is unknown, so it stays, and so does the block.
                     let victim = self.collector.victim.expect("a block under collection");
                     self.blocks.get_mut(victim).stuck = true;
                     self.collector.pages.pop();
                 }
                 Err(fault @ Fault::Missing(_)) => {
-                    self.fault(fault, out);
+                    self.load_missing(fault, out);
                     return;
                 }
             }
         }
     }
 
-    /// The last free block is being written, and the victim that is to make up for it is not empty yet: if that became
-    /// durable, a memory that is opened after a power cut would have no block to collect with.
+    /// Returns whether a commit must wait: the last free block is being written and the victim is not empty yet. If
+    /// this state became durable, a memory opened after a power cut would have no block to collect with.
     pub(crate) fn must_not_commit(&self) -> bool {
         self.collector.victim.is_some() && self.blocks.free_count() == 0 && !self.worn_out
     }
 
-    /// Chooses a victim and learns whose pages are in it. False if that is not possible now.
+    /// Chooses a victim and finds the owners of its pages. Returns false if that is not possible now.
     fn start_victim(&mut self, out: &mut Actions) -> bool {
         let Some(victim) = self.choose_victim(self.collector.gather) else {
             if self.collector.gather {
@@ -98,10 +102,11 @@ impl Nvmm {
                 return false;
             }
             if std::mem::take(&mut self.collector.compact) && self.blocks.has_emptied() {
-                (self.want_commit, self.wake) = (true, true);
+                self.durable.request_commit();
+                self.wake = true;
             }
-            // Nothing seems to be gained; but what only dropped tokens needed still seems needed.
-            if self.starved {
+            // No block has anything to gain; a sweep may find versions that only dropped tokens needed.
+            if self.writes.starved {
                 self.sweep_first();
             }
             return false;
@@ -111,7 +116,7 @@ impl Nvmm {
         if let Err(fault) = self.table.ensure_owners(pages.clone()) {
             self.blocks.get_mut(victim).stuck |= fault == Fault::Broken;
             self.wake |= fault == Fault::Broken;
-            self.fault(fault, out);
+            self.load_missing(fault, out);
             return false;
         }
         self.collector.pages.clear();
@@ -133,7 +138,7 @@ impl Nvmm {
         block.longest = 0;
         assert!(
             block.valid == 0 || block.stuck || self.collector.gather,
-            "block {victim} was collected, and has {}",
+            "block {victim} was collected and still has {} valid pages",
             block.valid
         );
         self.wake = true;
@@ -141,7 +146,7 @@ impl Nvmm {
             let before = self.collector.gathered_at.replace(self.table.available);
             if before.is_some_and(|before| self.table.available <= before) {
                 self.end_gathering(true);
-            } else if self.table.available > self.promised_entries + 2 * self.collection_entries() {
+            } else if self.table.available > self.promises.entries() + 2 * self.collection_entries() {
                 self.end_gathering(false);
             }
         }
@@ -150,20 +155,20 @@ impl Nvmm {
     fn end_gathering(&mut self, futile: bool) {
         self.collector.gather = false;
         self.collector.gathered_at = None;
-        self.gathering_is_futile = futile;
+        self.collector.gathering_is_futile = futile;
         self.wake = true;
     }
 
-    /// Asks for chains to be put together, since version entries are short. False if that was tried.
+    /// Requests that chains be merged to gain version entries. Returns false if that was tried in vain.
     pub(crate) fn gather_first(&mut self) -> bool {
-        if !self.gathering_is_futile && !self.collector.gather {
+        if !self.collector.gathering_is_futile && !self.collector.gather {
             self.collector.gather = true;
             self.wake = true;
         }
-        !self.gathering_is_futile
+        !self.collector.gathering_is_futile
     }
 
-    /// Reads what `page` has in the victim, to move it. False if it has nothing (any more).
+    /// Starts to read the data of `page` in the victim. Returns false if there is none (any more).
     fn collect_page(&mut self, page: u32, out: &mut Actions) -> Result<bool, Fault> {
         let victim = self.collector.victim.expect("a block under collection");
         self.chain.fetch(page, &self.table)?;
@@ -180,7 +185,7 @@ impl Nvmm {
         let layout = &self.layout;
         let here = |node: &Node| node.entry.has_data() && layout.block_of(node.entry.mapping) == victim;
         let Some(first) = self.chain.nodes.iter().position(here) else { return Ok(false) };
-        // Putting together takes more room than it gives at first.
+        // Merging needs more room than it frees at first.
         let roomy = self.blocks.free_count() >= 2;
         let gather = (self.config.consolidate || self.collector.gather) && roomy && first < 64;
         let of_class = |at: usize| gather && at < 64 && classes[at] == classes[first];
@@ -202,7 +207,7 @@ impl Nvmm {
             let wanted = node.entry.has_data() && (at == first || of_class(at));
             for bit in node.entry.vector.iter().filter(|_| wanted) {
                 let source = &mut self.collector.sources[(bit % segments) as usize];
-                assert_eq!(*source, None, "two of one class have segment {} of page {page}", bit % segments);
+                assert_eq!(*source, None, "two versions of one class hold segment {} of page {page}", bit % segments);
                 *source = Some(self.layout.reach(node.entry.mapping, bit));
             }
         }
@@ -210,8 +215,8 @@ impl Nvmm {
         for segment in 0..segments as usize {
             if let Some(flash) = self.collector.sources[segment] {
                 self.collector.reading += 1;
-                // What is copied stays until the table points to the copy, even if nobody needs it any more: else its place
-                // could come to hold something newer of the same page.
+                // The source stays in place until the table points to the copy, even if nothing needs it any more:
+                // otherwise its flash page could be reused for newer data of the same page.
                 let block = self.layout.block_of(flash);
                 self.blocks.get_mut(block).readers += 1;
                 self.blocks.get_mut(block).writers += 1;
@@ -231,7 +236,7 @@ impl Nvmm {
         if status == Status::Ok {
             out.moves.push(Move::FlashToBuffer { page: self.layout.page(flash), buffer: segment.into() });
         } else {
-            // It stays where it is, and so does its block.
+            // The data stays where it is, and so does its block.
             self.collector.sources[segment as usize] = None;
             self.blocks.get_mut(block).stuck = true;
             self.collector.failed = true;
@@ -250,14 +255,14 @@ impl Nvmm {
         self.start_page_write(self.config.tags, page, segments);
     }
 
-    /// The copies are in flash: the table points to them, as far as what they are copies of is still needed.
+    /// Lets the table point to the copies, as far as their sources are still needed.
     pub(crate) fn end_copy(&mut self) -> Result<(), Fault> {
-        let number = self.config.tags as usize;
-        let page = self.page_writes[number].page;
+        let number = self.config.tags;
+        let page = self.writes.get(number).page();
         self.chain.fetch(page, &self.table)?;
-        let parts = self.page_writes[number].parts.len() as u32;
-        if parts + self.promised_entries > self.table.available {
-            // In so many pieces it takes entries that writes were promised: the block stays as it is.
+        let parts = self.writes.get(number).parts().len() as u32;
+        if parts + self.promises.entries() > self.table.available {
+            // With so many parts it needs entries that are promised to writes: leave the block as it is.
             let victim = self.collector.victim.expect("a block under collection");
             self.blocks.get_mut(victim).stuck = true;
             self.collector.failed = true;
@@ -279,7 +284,7 @@ impl Nvmm {
             }
         }
         if let (Some(at), Some(Entry { time, status, .. })) = (at, above) {
-            for part in &self.page_writes[number].parts {
+            for part in self.writes.get(number).parts() {
                 let vector = Vector(part.vector.0 & Vector::of_segments(moved, self.config.segments).0);
                 if vector != Vector::NONE {
                     let entry = Entry { mapping: part.mapping, previous: 0, vector, time, status };
@@ -307,7 +312,8 @@ impl Nvmm {
         self.wake = true;
     }
 
-    /// A closed block with something to gain, by the policy; for the sake of version entries, one with a long chain.
+    /// Returns the closed block that the policy prefers among those with anything to gain; with `gather`, one with a
+    /// long chain.
     fn choose_victim(&self, gather: bool) -> Option<u32> {
         let pages = self.layout.pages;
         let candidates = self.blocks.iter().filter(|(number, block)| {
@@ -318,7 +324,7 @@ impl Nvmm {
                 && block.valid > 0
                 && if gather { block.longest > 1 } else { block.valid + u32::from(block.worn) < pages }
         });
-        // With the last free block the least is to be copied, whatever the policy.
+        // With only one free block, copy as little as possible, whatever the policy.
         let policy = if self.blocks.free_count() <= 1 { crate::config::Policy::Greedy } else { self.config.policy };
         let chosen = candidates.min_by_key(|(number, block)| {
             let gain = u64::from(pages - block.valid);
@@ -326,7 +332,7 @@ impl Nvmm {
                 _ if gather => (u64::from(block.longest), gain),
                 crate::config::Policy::LongestChain => (u64::from(block.longest), gain),
                 crate::config::Policy::Greedy => (gain, 0),
-                // (1 - u) / 2u x age, in whole numbers: both by 2^16.
+                // (1 - u) / 2u x age, in integers scaled by 2^16.
                 crate::config::Policy::CostBenefit => {
                     let age = u64::from(self.blocks.age(*number)) + 1;
                     (((gain * age) << 16) / (2 * u64::from(block.valid)), gain)

@@ -1,20 +1,21 @@
-//! The eight bits of page-level status and permissions. The paper names the field; what its bits are is assumed here.
+//! The eight bits of page-level status and permissions. The paper names the field; the meaning of its bits is assumed
+//! here.
 
-/// What a table entry stands for.
+/// The state of a table entry.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum State {
-    /// Nothing: the page was never used, or the version entry never taken.
+    /// Unused: the page was never used, or the version entry never taken.
     #[default]
     Nothing,
-    /// A version of a page that is there.
+    /// A version of an existing page.
     Live,
-    /// From here on back in time the page is deleted.
+    /// The page is deleted at this time and, going back, until an older creation.
     Deleted,
-    /// A version entry that was used and is free: its previous-mapping index leads to the next free one.
+    /// A freed version entry, whose previous-mapping index names the next free one.
     Free,
 }
 
-/// Who may do what with a page, and whether it outlives its creator.
+/// Permissions of a page, and whether it outlives its creator.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Permissions {
     /// Its owner may read it.
@@ -25,21 +26,21 @@ pub struct Permissions {
     pub others_read: bool,
     /// Others may write and delete it, and set its permissions.
     pub others_write: bool,
-    /// It stays when its owner ends.
+    /// The page outlives its owner.
     pub permanent: bool,
 }
 
 impl Permissions {
-    /// What a page has that is created by a read or a write: it is its creator's, and ends with it.
+    /// Permissions of a page created by a read or a write: private to its creator, and deleted with it.
     pub const PRIVATE: Permissions =
         Permissions { read: true, write: true, others_read: false, others_write: false, permanent: false };
-    /// Anybody may read and write it, and it stays.
+    /// Accessible to all, and permanent.
     pub const SHARED: Permissions =
         Permissions { read: true, write: true, others_read: true, others_write: true, permanent: true };
 }
 
-/// The field of eight bits: bits 0 and 1 the state, 2 to 5 owner's read and write, others' read and write, 6 permanent, 7
-/// says that the entry holds no data but, in place of the flash page mapping, the number of the page's owner.
+/// The eight-bit field. Bits 0 and 1: state; 2 to 5: owner's read and write, others' read and write; 6: permanent; 7:
+/// the entry holds no data but the number of the page's owner instead of the flash page mapping.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Status(pub u8);
 
@@ -47,24 +48,22 @@ const HOLDER: u8 = 1 << 7;
 const PERMANENT: u8 = 1 << 6;
 
 impl Status {
-    /// An entry that says whose the page is, in `state`, with `permissions`.
+    /// Returns the status of an owner's entry in `state`, with `permissions`.
     pub const fn holder(state: State, permissions: Permissions) -> Status {
         let Permissions { read, write, others_read, others_write, permanent } = permissions;
         let bits = (read as u8) << 2 | (write as u8) << 3 | (others_read as u8) << 4 | (others_write as u8) << 5;
         Status(HOLDER | (permanent as u8) << 6 | bits | state as u8)
     }
 
-    /// A free version entry.
+    /// The status of a free version entry.
     pub const FREE: Status = Status(State::Free as u8);
 
-    /// That of an entry with data, on top of this one.
-    #[inline]
+    /// Returns the status of a data entry above this one.
     pub const fn of_data(self) -> Status {
         Status(self.0 & !HOLDER)
     }
 
-    /// What the entry stands for.
-    #[inline]
+    /// Returns the state.
     pub const fn state(self) -> State {
         match self.0 & 3 {
             0 => State::Nothing,
@@ -74,19 +73,17 @@ impl Status {
         }
     }
 
-    /// The entry names the page's owner and has no data.
-    #[inline]
+    /// Returns whether the entry names the owner and has no data.
     pub const fn is_holder(self) -> bool {
         self.0 & HOLDER != 0
     }
 
-    /// The page ends with its owner.
-    #[inline]
+    /// Returns whether the page is deleted with its owner.
     pub const fn is_temporary(self) -> bool {
         self.0 & PERMANENT == 0 && matches!(self.state(), State::Live)
     }
 
-    /// Who may do what.
+    /// Returns the permissions.
     pub const fn permissions(self) -> Permissions {
         Permissions {
             read: self.0 >> 2 & 1 != 0,
@@ -97,7 +94,7 @@ impl Status {
         }
     }
 
-    /// Whether its owner may read it; if not `is_owner`, whether others may.
+    /// Returns whether the owner may read it, or others if not `is_owner`.
     pub const fn may_read(self, is_owner: bool) -> bool {
         let Permissions { read, others_read, .. } = self.permissions();
         if is_owner { read } else { others_read }

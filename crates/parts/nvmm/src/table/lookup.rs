@@ -1,24 +1,24 @@
-//! A page as it is now, for reads: found on the way through its versions, none of which is taken out of the table.
+//! The present state of a page, for reads: found by following its versions, without taking any out of the table.
 
-use crate::layout::Layout;
-use crate::status::{State, Status};
+use crate::space::layout::Layout;
+use crate::table::status::{State, Status};
+use crate::table::vector::Vector;
 use crate::table::{Fault, Table};
-use crate::vector::Vector;
 
-/// What a read finds of a page.
+/// The result of a lookup.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Lookup {
-    /// State and permissions, and the owner; none: the page is not there.
+    /// Status and owner; `None` if the page does not exist.
     pub ownership: Option<(Status, u32)>,
-    /// Of the segments that are wanted those that lie in flash, a bit each.
+    /// The wanted segments that lie in flash, one bit each.
     pub found: u32,
-    /// Flash page of each of these.
+    /// The flash page of each of these segments.
     pub places: [u64; 16],
 }
 
 impl Lookup {
-    /// Looks for the segments `wanted` of `page`, of `segments`. Of the versions it needs those only that lead to them, and
-    /// to the page's owner.
+    /// Finds the segments `wanted` of `page`, which has `segments` segments. Needs only those versions in DRAM that
+    /// lead to them and to the page's owner.
     pub fn find(&mut self, page: u32, wanted: u32, segments: u32, table: &Table, layout: &Layout) -> Result<(), Fault> {
         if let Some(prefilled) = table.prefilled(page) {
             (self.ownership, self.found) = (Some(prefilled.ownership()), wanted);
@@ -36,7 +36,7 @@ impl Lookup {
                 if !held && !deleted {
                     self.ownership = Some((entry.status, entry.mapping as u32));
                 }
-                // What is below a deletion is not there any more.
+                // Versions below a deletion do not exist any more.
                 (held, left) = (true, if deleted { 0 } else { left });
             } else {
                 let here = entry.vector.segments(segments) & left;

@@ -1,28 +1,28 @@
-//! The versions of a page, newest first: what each time sees of them, and what nobody needs any more.
+//! The versions of a page, newest first: what each time sees of them, and which are no longer needed.
 
-use crate::blocks::Blocks;
-use crate::entry::Entry;
-use crate::layout::Layout;
-use crate::status::{State, Status};
+use crate::space::blocks::Blocks;
+use crate::space::layout::Layout;
+use crate::table::entry::Entry;
+use crate::table::status::{State, Status};
+use crate::table::vector::Vector;
 use crate::table::{Fault, Table};
-use crate::vector::Vector;
 
-/// No table index yet.
+/// Not in the table yet.
 pub(crate) const NEW: u32 = u32::MAX;
 
-/// An entry of a chain, and where in the table it is.
+/// An entry of a chain and its index in the table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Node {
     pub index: u32,
     pub entry: Entry,
 }
 
-/// A page's versions, taken out of the table to be changed and put back.
+/// A page's versions, taken out of the table to be changed and stored again.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Chain {
     pub page: u32,
     pub nodes: Vec<Node>,
-    /// The indices they had.
+    /// Their previous indices.
     old: Vec<u32>,
     spare: Vec<u32>,
     starts: Vec<u32>,
@@ -30,7 +30,7 @@ pub(crate) struct Chain {
 }
 
 impl Chain {
-    /// Fetches the versions of `page`.
+    /// Fetches the versions of `page` from the table.
     pub fn fetch(&mut self, page: u32, table: &Table) -> Result<(), Fault> {
         self.page = page;
         self.nodes.clear();
@@ -48,17 +48,17 @@ impl Chain {
             }
             index = entry.previous;
             entry = table.entry(index)?;
-            assert_ne!(entry.status, Status::FREE, "the chain of page {page} leads to a free entry, {index}");
+            assert_ne!(entry.status, Status::FREE, "the chain of page {page} contains the free entry {index}");
         }
     }
 
-    /// A new version on top.
+    /// Adds a version on top.
     pub fn push(&mut self, entry: Entry) {
         self.nodes.insert(0, Node { index: NEW, entry });
     }
 
-    /// Puts the versions back. The newest is the page's own entry; the one that was moves to a version entry, and so on, as
-    /// the paper's steps have it. [`Table::ensure_free`] must have said that there are as many as there are new ones.
+    /// Stores the versions in the table. The newest becomes the page's own entry; the previous one moves to a version
+    /// entry, and so on, in the paper's steps. [`Table::ensure_free`] must have confirmed enough free entries.
     pub fn store(&mut self, table: &mut Table, blocks: &mut Blocks, layout: &Layout) {
         let page = self.page;
         table.touch(page);
@@ -93,7 +93,7 @@ impl Chain {
             node.entry.previous = previous;
             previous = node.index;
         }
-        // What is new is counted before what is old is not any more: a block does not seem empty between.
+        // Count new data before old data is released, so that a block does not seem empty in between.
         for node in &self.nodes {
             table.set(node.index, node.entry, blocks, layout);
         }
@@ -102,13 +102,14 @@ impl Chain {
         }
     }
 
-    /// State, permissions and owner of the page now; none: it is not there.
+    /// Returns the page's present status and owner; `None` if it does not exist.
     pub fn ownership(&self) -> Option<(Status, u32)> {
         let holder = self.nodes.iter().find(|node| node.entry.status.is_holder())?;
         (holder.entry.status.state() == State::Live).then_some((holder.entry.status, holder.entry.mapping as u32))
     }
 
-    /// Where `segment` lies now: its flash page. Reads go by [`Lookup`](crate::lookup::Lookup), which has to say the same.
+    /// Returns the flash page of `segment` in the present state. Reads use [`Lookup`](crate::table::lookup::Lookup),
+    /// which must agree.
     #[cfg(debug_assertions)]
     pub fn find(&self, segment: u32, segments: u32, layout: &Layout) -> Option<u64> {
         for Node { entry, .. } in &self.nodes {
@@ -123,13 +124,13 @@ impl Chain {
         None
     }
 
-    /// The first version that `view` sees.
+    /// Returns the first version that `view` sees.
     fn start(&self, view: u32) -> usize {
         self.nodes.iter().position(|node| node.entry.time <= view).unwrap_or(self.nodes.len())
     }
 
-    /// Takes out what none of `views` (newest first) needs, nor the present: segments that are newer in all of them, and
-    /// entries without any. True if anything was.
+    /// Removes what neither the present nor any of `views` (newest first) needs: segments superseded for all of them,
+    /// and entries without segments. Returns whether anything was removed.
     pub fn prune(&mut self, views: &[u32], segments: u32) -> bool {
         let count = self.nodes.len();
         self.keep.clear();
@@ -160,7 +161,7 @@ impl Chain {
                 }
             }
         }
-        // A deletion parts what is below it from what is above, and is needed just as long as there is something below.
+        // A deletion separates older versions from newer ones, and is needed as long as older ones exist.
         let (mut below, mut changed) = (false, false);
         for (node, keep) in self.nodes.iter_mut().zip(&mut self.keep).rev() {
             let status = node.entry.status;
@@ -177,8 +178,8 @@ impl Chain {
         changed | (self.nodes.len() != count)
     }
 
-    /// Numbers the entries so that two have the same number if all of `views` (newest first) that see the one see the
-    /// other: such entries may be put together. Holders of the owner have one of their own.
+    /// Numbers the entries so that two have the same number if exactly the same `views` (newest first) see them: such
+    /// entries may be merged. Owner entries have numbers of their own.
     pub fn classes(&mut self, views: &[u32]) -> &[u32] {
         self.starts.clear();
         let (mut class, mut last) = (0, None::<Entry>);
@@ -194,7 +195,7 @@ impl Chain {
         &self.starts
     }
 
-    /// Takes out what is newer than `view`.
+    /// Removes versions newer than `view`.
     pub fn roll_back(&mut self, view: u32) {
         self.nodes.retain(|node| node.entry.time <= view);
     }
@@ -203,7 +204,7 @@ impl Chain {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::status::Permissions;
+    use crate::table::status::Permissions;
 
     fn holder(state: State, time: u32) -> Node {
         let entry = Entry { status: Status::holder(state, Permissions::PRIVATE), time, mapping: 9, ..Entry::default() };
@@ -221,10 +222,10 @@ mod tests {
         chain.nodes
     }
 
-    /// The owner's status, and time and mapping of what each segment is found in.
+    /// Status of the owner, with time and mapping of each segment's version.
     type Seen = Option<(u8, Vec<Option<(u32, u64)>>)>;
 
-    /// What a time sees: owner's status, and which node has each segment.
+    /// Returns what a time sees: the owner's status, and the node of each segment.
     fn seen(nodes: &[Node], view: u32) -> Seen {
         let chain =
             Chain { nodes: nodes.iter().copied().filter(|n| n.entry.time <= view).collect(), ..Chain::default() };
@@ -244,8 +245,8 @@ mod tests {
         Some((status.0, have))
     }
 
-    /// All chains of up to five changes in four epochs, under all choices of epochs that are kept: no view sees another
-    /// thing after pruning, and without any one segment that is left some view would.
+    /// All chains of up to five changes in four epochs, for all choices of kept epochs: pruning changes no view, and
+    /// every segment left is needed by some view.
     #[test]
     fn exhaustively_nothing_needed_goes_and_nothing_else_stays() {
         let kinds: [fn(u32) -> Node; 5] = [
@@ -258,7 +259,7 @@ mod tests {
         let mut checked = 0;
         for length in 0..5u32 {
             for choice in 0..(kinds.len() as u32 * 2).pow(length) {
-                // The oldest is always the page's creation; a deletion is followed by one.
+                // The oldest entry is always the page's creation; a deletion is followed by one.
                 let (mut nodes, mut time, mut rest) = (vec![holder(State::Live, 1)], 1, choice);
                 for number in 0..length {
                     let (kind, later) = (rest % 10 % 5, rest % 10 / 5);
@@ -284,7 +285,7 @@ mod tests {
                             let mut less = left.clone();
                             less[i].entry.vector.0 &= !(1 << bit);
                             let missed = views.iter().chain([&time]).any(|v| seen(&less, *v) != seen(&left, *v));
-                            assert!(missed, "bit {bit} of {node:?} in {left:?} stays for nobody in {views:?}");
+                            assert!(missed, "bit {bit} of {node:?} in {left:?} is needed by no view of {views:?}");
                         }
                     }
                     checked += 1;

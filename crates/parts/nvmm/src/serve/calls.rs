@@ -1,15 +1,15 @@
-//! alloc, delete and setperms; and whether there is room for what is asked.
+//! The requests alloc, delete and setperms, and the check for space.
 
 use media::Tag;
 
 use crate::address::Address;
 use crate::request::{Answer, Application, Error};
-use crate::status::{Permissions, State};
+use crate::table::status::{Permissions, State};
 use crate::{Actions, Nvmm, Tried};
 
 impl Nvmm {
     pub(crate) fn try_alloc(&mut self, tag: Tag, permissions: Permissions, out: &mut Actions) -> Tried {
-        if !self.commit.is_idle() {
+        if !self.durable.is_idle() {
             return Tried::Wait;
         }
         let chunks = self.table.page_chunks();
@@ -24,7 +24,7 @@ impl Nvmm {
             }
             let unused = |page: &u32| {
                 self.table.entry(*page).is_ok_and(|entry| entry.status.state() == State::Nothing)
-                    && !self.is_locked(*page)
+                    && !self.promises.is_locked(*page)
             };
             let from = self.next_page.max(pages.start);
             let Some(page) = (from..pages.end).chain(pages.start..from.min(pages.end)).find(unused) else { continue };
@@ -39,17 +39,17 @@ impl Nvmm {
             self.reply(tag, Answer::Allocated(Address::new(self.config.controller, page, 0)), out);
             return Tried::Done;
         }
-        // A page that only a dropped token had may be among those that seem used.
+        // A sweep may find a page that only a dropped token needed.
         match self.sweep_first() {
             true => Tried::Wait,
             false => self.refuse(tag, Error::NoPage { pages: self.config.pages }, out),
         }
     }
 
-    /// Fetches the chain of the page at `address` and says whose it is with what permissions, if it is there and nothing
-    /// else is at work on it.
+    /// Fetches the chain of the page at `address` and returns its permissions and owner, if the page exists and no
+    /// other request is changing it.
     fn look_up(&mut self, tag: Tag, address: Address, out: &mut Actions) -> Result<(Permissions, Application), Tried> {
-        if !self.commit.is_idle() || self.is_locked(address.page()) {
+        if !self.durable.is_idle() || self.promises.is_locked(address.page()) {
             return Err(Tried::Wait);
         }
         if let Err(fault) = self.chain.fetch(address.page(), &self.table) {
@@ -66,7 +66,7 @@ impl Nvmm {
             Ok(found) => found,
             Err(tried) => return tried,
         };
-        let application = self.requests[tag.0 as usize].application;
+        let application = self.requests.application(tag);
         if !(if owner == application { permissions.write } else { permissions.others_write }) {
             return self.refuse(tag, Error::NotWritable { address, application }, out);
         }
@@ -85,7 +85,7 @@ impl Nvmm {
             Ok(found) => found,
             Err(tried) => return tried,
         };
-        let application = self.requests[tag.0 as usize].application;
+        let application = self.requests.application(tag);
         if owner != application && !permissions.others_write {
             return self.refuse(tag, Error::NotOwner { address, application, owner }, out);
         }
@@ -100,19 +100,19 @@ impl Nvmm {
         Tried::Done
     }
 
-    /// That there is room for `pages` flash pages and `entries` version entries, with all that was promised before; else
-    /// the request is refused, once it is known that nothing there is only seems needed.
+    /// Checks the room for `pages` flash pages and `entries` version entries, in addition to all promises. If there is
+    /// none after a sweep, refuses the request.
     pub(crate) fn make_room(&mut self, tag: Tag, pages: u64, entries: u32, out: &mut Actions) -> Tried {
         if self.worn_out {
             return self.refuse(tag, Error::WornOut, out);
         }
-        let (needed, room) = (self.blocks.needed() + self.promised_pages, self.blocks.capacity());
-        // A single one is for what gives room in the end: it may be of those that are kept for collection.
+        let (needed, room) = (self.blocks.needed() + self.promises.pages(), self.blocks.capacity());
+        // A request for a single entry frees space in the end: it may use the entries reserved for collection.
         let kept = if entries > 1 { self.collection_entries() } else { 0 };
-        let free = self.table.available.saturating_sub(self.promised_entries + kept);
+        let free = self.table.available.saturating_sub(self.promises.entries() + kept);
         if needed + pages <= room || pages == 0 {
             if entries <= free {
-                return match self.table.ensure_free(entries + self.promised_entries) {
+                return match self.table.ensure_free(entries + self.promises.entries()) {
                     Ok(()) => Tried::Done,
                     Err(fault) => self.wait_for(tag, fault, out),
                 };
@@ -128,7 +128,7 @@ impl Nvmm {
         }
     }
 
-    /// Version entries that are kept for collection.
+    /// Returns the number of version entries reserved for collection.
     pub(crate) fn collection_entries(&self) -> u32 {
         2 * self.config.segments
     }

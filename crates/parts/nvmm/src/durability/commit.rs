@@ -1,10 +1,10 @@
-//! Commits: what makes the state durable. All commits write the table as it is; what a power cut leads back to is the last
-//! sync all the same, since versions newer than that are taken back when the memory is opened. So collection may commit at
-//! any time.
+//! Commits make the state durable. Each commit writes the table as it is. A power cut still leads back to the last
+//! sync, because opening removes versions newer than that, so collection may commit at any time.
 //!
-//! One at a time: what is being programmed is waited for, the table stands still (reads go on), what was programmed is made
-//! durable by a barrier, then a group of the journal is written (or, if it has become long, the chunks that changed, the
-//! directory and the root), each behind a barrier. Only then may blocks that it emptied be erased.
+//! One commit runs at a time. It waits for programs under way, and the table stays unchanged until the commit ends
+//! (reads continue). A barrier makes the programmed data durable. Then a journal group is written or, if the journal
+//! has become long, the changed chunks, the directory and the root, each followed by a barrier. Only then may the
+//! blocks that it emptied be erased.
 
 use std::collections::VecDeque;
 
@@ -15,19 +15,19 @@ use crate::request::{Answer, Error};
 use crate::table::NOWHERE;
 use crate::{Actions, InjectedFault, Nvmm, Token};
 
-/// Why there is one.
+/// The reason for a commit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Cause {
-    /// A request.
+    /// Requested by the host.
     Sync(Tag),
     Rollback(Tag, Token),
     Drop(Tag, Token),
     End(Tag),
-    /// Blocks are to become free.
+    /// Frees blocks that collection emptied.
     Collection,
-    /// The memory was opened.
+    /// The memory was created or opened.
     Open,
-    /// What only seems needed is to be found. Writes nothing.
+    /// Finds versions that nothing needs any more. Writes nothing.
     Sweep,
 }
 
@@ -35,24 +35,24 @@ pub(crate) enum Cause {
 pub(crate) enum Phase {
     #[default]
     Idle,
-    /// Programs under way end.
+    /// Waits for programs under way.
     Drain,
-    /// The state becomes what it is to be.
+    /// Applies the cause's change to the table.
     Prepare,
-    /// What was programmed becomes durable.
+    /// Waits until programmed data is durable.
     DataBarrier,
-    /// Pages are written; behind them a barrier.
+    /// Writes pages, each kind followed by a barrier.
     Journal,
     Chunks,
     Directory,
     Root,
-    /// The barrier behind a journal group, behind chunks and directory, behind a root.
+    /// Waits for the barrier behind a journal group, behind chunks and directory, behind a root.
     JournalBarrier,
     DirectoryBarrier,
     RootBarrier,
 }
 
-/// What a page of a commit is.
+/// The kind of a commit's page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Content {
     Chunk(u32),
@@ -72,17 +72,17 @@ pub(crate) struct Page {
 pub(crate) struct Commit {
     pub phase: Phase,
     pub cause: Option<Cause>,
-    /// The table is checkpointed, else the journal is written.
+    /// Checkpoints the table instead of writing a journal group.
     pub whole: bool,
-    /// How far preparations went.
+    /// The next chunk to prepare.
     pub cursor: u32,
-    /// The cause's own change is made.
+    /// The cause's change is applied.
     pub changed: bool,
-    /// Pages that are to be written.
+    /// Pages that wait to be written.
     pub queue: VecDeque<Page>,
-    /// Pages that are being written.
+    /// Pages being written.
     pub flying: Vec<(OpId, Page)>,
-    /// What is answered.
+    /// The answer to the host, if not `Done`.
     pub answer: Option<Answer>,
 }
 
@@ -91,48 +91,50 @@ impl Commit {
         self.phase == Phase::Idle
     }
 
-    /// The table must not change for any other reason.
-    pub fn holds_the_table(&self) -> bool {
+    /// Returns whether the table must not change for any other reason.
+    pub fn holds_table(&self) -> bool {
         !matches!(self.phase, Phase::Idle | Phase::Drain)
+    }
+
+    /// See [`Durable::page_under_way`](super::Durable::page_under_way).
+    pub fn page_under_way(&self, id: OpId) -> &[u8] {
+        let page = self.flying.iter().find(|(flying, _)| *flying == id).expect("a page of the commit");
+        &page.1.bytes
     }
 }
 
 impl Nvmm {
-    /// Begins a commit; there is none under way.
-    pub(crate) fn begin(&mut self, cause: Cause) {
-        assert!(self.commit.is_idle());
-        self.commit.phase = Phase::Drain;
-        self.commit.cause = Some(cause);
-        (self.commit.cursor, self.commit.whole, self.commit.changed) = (0, false, false);
+    /// Begins a commit; none is under way.
+    pub(crate) fn begin_commit(&mut self, cause: Cause) {
+        assert!(self.durable.commit.is_idle());
+        self.durable.commit.phase = Phase::Drain;
+        self.durable.commit.cause = Some(cause);
+        (self.durable.commit.cursor, self.durable.commit.whole, self.durable.commit.changed) = (0, false, false);
         self.wake = true;
     }
 
     pub(crate) fn run_commit(&mut self, out: &mut Actions) {
         loop {
-            let phase = self.commit.phase;
+            let phase = self.durable.commit.phase;
             match phase {
-                Phase::Idle if self.want_open => {
-                    self.want_open = false;
-                    self.begin(Cause::Open);
+                Phase::Idle if self.durable.due.open => {
+                    self.durable.due.open = false;
+                    self.begin_commit(Cause::Open);
                 }
-                Phase::Idle if self.want_sweep => {
-                    self.want_sweep = false;
-                    self.begin(Cause::Sweep);
+                Phase::Idle if self.durable.due.sweep => {
+                    self.durable.due.sweep = false;
+                    self.begin_commit(Cause::Sweep);
                 }
-                Phase::Idle if self.want_commit && !self.must_not_commit() => {
-                    self.want_commit = false;
+                Phase::Idle if self.durable.due.collection && !self.must_not_commit() => {
+                    self.durable.due.collection = false;
                     if !self.worn_out {
-                        self.begin(Cause::Collection);
+                        self.begin_commit(Cause::Collection);
                     }
                 }
-                Phase::Drain
-                    if self.page_writes.iter().all(|page_write| !page_write.active || page_write.flying == 0) =>
-                {
-                    self.commit.phase = Phase::Prepare;
-                }
+                Phase::Drain if !self.writes.any_program() => self.durable.commit.phase = Phase::Prepare,
                 Phase::Prepare => match self.prepare() {
                     Ok(true) => {
-                        self.commit.phase = Phase::DataBarrier;
+                        self.durable.commit.phase = Phase::DataBarrier;
                         self.barrier(out);
                         if self.injected == InjectedFault::BarrierSkipped {
                             self.start_writing(out);
@@ -141,22 +143,22 @@ impl Nvmm {
                     Ok(false) => self.end_commit(false, out),
                     Err(crate::table::Fault::Missing(chunk)) => self.load(chunk, out),
                     Err(crate::table::Fault::Broken) => {
-                        // A sweep that cannot see everything finds nothing: nobody is to wait for it.
-                        self.stale &= self.commit.cause != Some(Cause::Sweep);
-                        self.commit.answer = Some(Answer::Refused(Error::TableUnreadable));
+                        // A sweep that cannot read everything finds nothing: requests must not wait for it.
+                        self.durable.due.stale &= self.durable.commit.cause != Some(Cause::Sweep);
+                        self.durable.commit.answer = Some(Answer::Refused(Error::TableUnreadable));
                         self.end_commit(false, out);
                     }
                 },
                 Phase::Journal | Phase::Chunks | Phase::Directory | Phase::Root => {
                     if !self.write_pages(out) {
                         self.wear_out(out);
-                    } else if self.commit.queue.is_empty() && self.commit.flying.is_empty() {
+                    } else if self.durable.commit.queue.is_empty() && self.durable.commit.flying.is_empty() {
                         self.pages_written(out);
                     }
                 }
                 _ => {}
             }
-            if self.commit.phase == phase {
+            if self.durable.commit.phase == phase {
                 return;
             }
             self.wake = true;
@@ -168,20 +170,20 @@ impl Nvmm {
         out.actions.push(Action::Barrier(id));
     }
 
-    /// What was programmed before is durable.
+    /// Begins to write pages: all data programmed before is durable.
     fn start_writing(&mut self, out: &mut Actions) {
-        if self.commit.whole {
-            // The root will name it.
+        if self.durable.commit.whole {
+            // The root names the next journal block.
             self.spare_journal(out);
             self.queue_chunks();
-            self.commit.phase = Phase::Chunks;
+            self.durable.commit.phase = Phase::Chunks;
         } else {
-            self.commit.phase = Phase::Journal;
+            self.durable.commit.phase = Phase::Journal;
         }
     }
 
     fn pages_written(&mut self, out: &mut Actions) {
-        self.commit.phase = match self.commit.phase {
+        self.durable.commit.phase = match self.durable.commit.phase {
             Phase::Journal => Phase::JournalBarrier,
             Phase::Chunks => {
                 self.queue_directory();
@@ -189,46 +191,46 @@ impl Nvmm {
             }
             Phase::Directory if self.injected == InjectedFault::RootBarrierSkipped => {
                 self.queue_root();
-                self.commit.phase = Phase::Root;
+                self.durable.commit.phase = Phase::Root;
                 return;
             }
             Phase::Directory => Phase::DirectoryBarrier,
             Phase::Root => Phase::RootBarrier,
             other => unreachable!("{other:?} writes no pages"),
         };
-        if self.commit.phase != Phase::Directory {
+        if self.durable.commit.phase != Phase::Directory {
             self.barrier(out);
         }
     }
 
     pub(crate) fn barrier_done(&mut self, out: &mut Actions) {
         self.wake = true;
-        match self.commit.phase {
+        match self.durable.commit.phase {
             Phase::DataBarrier => self.start_writing(out),
             Phase::DirectoryBarrier => {
                 self.queue_root();
-                self.commit.phase = Phase::Root;
+                self.durable.commit.phase = Phase::Root;
             }
             Phase::JournalBarrier => self.end_commit(true, out),
             Phase::RootBarrier => {
                 self.root_written();
                 self.end_commit(true, out);
             }
-            // The planted bug does not wait for it.
+            // With the injected fault, the commit has already moved on.
             _ => assert_eq!(self.injected, InjectedFault::BarrierSkipped),
         }
     }
 
-    /// Writes what waits, as far as there are erased blocks for it. False if there is no block any more.
+    /// Writes waiting pages while erased blocks are available. Returns false if no block is left.
     fn write_pages(&mut self, out: &mut Actions) -> bool {
-        while let Some(page) = self.commit.queue.pop_front() {
-            // Pages of the directory lead to the one that was written before.
-            let waits = page.content == Content::Directory && !self.commit.flying.is_empty();
+        while let Some(page) = self.durable.commit.queue.pop_front() {
+            // Each directory page names the one written before it.
+            let waits = page.content == Content::Directory && !self.durable.commit.flying.is_empty();
             let flash = if waits { Some(NOWHERE) } else { self.position(page.content, out) };
             match flash {
                 None => return false,
                 Some(NOWHERE) => {
-                    self.commit.queue.push_front(page);
+                    self.durable.commit.queue.push_front(page);
                     return true;
                 }
                 Some(flash) => {
@@ -236,7 +238,7 @@ impl Nvmm {
                     self.complete_page(&mut page, flash);
                     self.sequence += 1;
                     let id = self.operations.start(Kind::Commit { flash });
-                    self.commit.flying.push((id, page));
+                    self.durable.commit.flying.push((id, page));
                     self.stats.programs[Class::Map as usize] += 1;
                     let page = self.layout.page(flash);
                     let program = ProgramOp { id, page, sequence: self.sequence, class: Class::Map, slc: false };
@@ -249,12 +251,13 @@ impl Nvmm {
 
     pub(crate) fn page_written(&mut self, id: OpId, flash: u64, status: Status) {
         self.wake = true;
-        let at = self.commit.flying.iter().position(|(flying, _)| *flying == id).expect("a page of this commit");
-        let (_, page) = self.commit.flying.swap_remove(at);
+        let at =
+            self.durable.commit.flying.iter().position(|(flying, _)| *flying == id).expect("a page of this commit");
+        let (_, page) = self.durable.commit.flying.swap_remove(at);
         let block = self.layout.block_of(flash);
         if status != Status::Ok {
             self.blocks.wear_out(block, (flash - self.layout.flash_page(block, 0)) as u32);
-            self.commit.queue.push_front(page);
+            self.durable.commit.queue.push_front(page);
             return;
         }
         match page.content {
@@ -267,9 +270,9 @@ impl Nvmm {
             }
             Content::Directory => {
                 self.blocks.gain(block, 1);
-                self.directory.push(flash);
+                self.durable.directory.push(flash);
             }
-            Content::Journal => self.journal.used += 1,
+            Content::Journal => self.durable.journal.used += 1,
             Content::Root => {}
         }
     }
@@ -279,26 +282,26 @@ impl Nvmm {
         out.actions.push(Action::Erase(EraseOp { id, block: self.layout.block(block), class: Class::Map }));
     }
 
-    /// Nothing can be committed any more.
+    /// Ends the commit: no block is left, so nothing can be committed any more.
     fn wear_out(&mut self, out: &mut Actions) {
         self.worn_out = true;
-        self.commit.queue.clear();
-        self.commit.answer = Some(Answer::Refused(Error::WornOut));
+        self.durable.commit.queue.clear();
+        self.durable.commit.answer = Some(Answer::Refused(Error::WornOut));
         self.end_commit(false, out);
     }
 
-    /// It is over: `written`, or without anything to write.
+    /// Ends the commit; `written` is false if it had nothing to write.
     fn end_commit(&mut self, written: bool, out: &mut Actions) {
-        let cause = self.commit.cause.take().expect("a commit under way");
+        let cause = self.durable.commit.cause.take().expect("a commit under way");
         if written {
             self.blocks.release_emptied();
             self.stats.commits += 1;
-            self.committed = (self.anchors.root, self.journal.group);
+            self.durable.committed = (self.durable.anchors.root, self.durable.journal.group);
         }
-        self.commit.phase = Phase::Idle;
-        self.starved = false;
+        self.durable.commit.phase = Phase::Idle;
+        self.writes.starved = false;
         self.wake = true;
-        let answer = self.commit.answer.take();
+        let answer = self.durable.commit.answer.take();
         if let Cause::Sync(tag) | Cause::Rollback(tag, _) | Cause::Drop(tag, _) | Cause::End(tag) = cause {
             self.reply(tag, answer.unwrap_or(Answer::Done), out);
         }

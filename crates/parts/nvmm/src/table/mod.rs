@@ -1,47 +1,55 @@
-//! The page table, and whose each flash page is: arrays in flash, a flash page (chunk) at a time, cached in DRAM.
+//! The page table and the owner of each flash page: arrays in flash, cached in DRAM in chunks of one flash page.
 //!
-//! A chunk comes into DRAM when something in it is wanted, and stays; the dedicated DRAM holds all of the table in the end,
-//! as the paper has it. What was never written is nowhere and reads as zeros. Entries of pages come first, one a virtual
-//! page, then those of versions. What changed goes into the journal by its number ([`Table::changed`]), and whole chunks
-//! to flash at a checkpoint.
+//! A chunk is loaded into DRAM when it is needed and stays there; in the end the dedicated DRAM holds the whole table,
+//! as in the paper. A chunk that was never written has no place in flash and reads as zeros. The entries of pages come
+//! first, one per virtual page, then those of versions. The journal records changed entries by their number
+//! ([`Table::changed`]); a checkpoint writes whole chunks.
 
-use crate::blocks::Blocks;
+pub(crate) mod chain;
+pub mod entry;
+pub(crate) mod epochs;
+pub(crate) mod lookup;
+pub(crate) mod prefilled;
+pub mod status;
+pub mod vector;
+
 use crate::config::Config;
-use crate::entry::{ENTRY_BYTES, Entry};
-use crate::layout::Layout;
-use crate::prefilled::{self, Prefilled};
-use crate::status::{State, Status};
+use crate::space::blocks::Blocks;
+use crate::space::layout::Layout;
+use crate::table::entry::{ENTRY_BYTES, Entry};
+use crate::table::prefilled::Prefilled;
+use crate::table::status::{State, Status};
 
-/// No home in flash.
+/// No place in flash.
 pub(crate) const NOWHERE: u64 = u64::MAX;
 
-/// In a key of the journal: this is an owner of a flash page, not an entry.
+/// Marks a journal key as the owner of a flash page, not an entry.
 pub(crate) const OWNER: u64 = 1 << 63;
 
-/// A chunk is not in DRAM.
+/// The reason why a chunk cannot be used.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Fault {
-    /// It has to be read first.
+    /// It must be read from flash first.
     Missing(u32),
-    /// It cannot be read.
+    /// It is unreadable.
     Broken,
 }
 
 #[derive(Clone, Debug, Default)]
 pub(crate) enum Data {
-    /// All zeros.
+    /// All zeros, or as prefilled.
     #[default]
     Nothing,
     InFlash,
-    /// A read of it is under way.
+    /// Being read.
     Coming,
     Here(Box<[u8]>),
-    /// Its read failed.
+    /// Unreadable.
     Broken,
 }
 
-/// A chunk. Of a chunk of pages' entries it is known how many are in use, and how many are temporary, and a time that
-/// none is newer than, so that a search need not read it.
+/// A chunk. Chunks of page entries also count the used and the temporary pages, and hold a time that no entry exceeds,
+/// so that a search can skip them.
 #[derive(Clone, Debug)]
 pub(crate) struct Chunk {
     pub data: Data,
@@ -54,13 +62,13 @@ pub(crate) struct Chunk {
 
 pub(crate) struct Table {
     pub chunks: Vec<Chunk>,
-    /// Keys of what changed since the last commit.
+    /// Keys changed since the last commit.
     pub changed: Vec<u64>,
     /// Head of the list of free version entries; 0: empty.
     pub free: u32,
-    /// The first version entry that was never used.
+    /// The first version entry never used.
     pub fresh: u32,
-    /// Version entries that can be had.
+    /// Number of free version entries.
     pub available: u32,
     pages: u32,
     end: u32,
@@ -68,10 +76,10 @@ pub(crate) struct Table {
     entries: u32,
     owners: u64,
     bytes: usize,
-    /// What chunks hold that are nowhere, if it is not zeros.
+    /// The content of chunks without a place in flash, if not zeros.
     prefilled: Option<Prefilled>,
-    /// Where it is not: the pages whose versions may be other than it says, a bit each. No part of the controller: its
-    /// entries say the same.
+    /// Pages whose versions may differ from `prefilled`, one bit each. Redundant: the entries hold the same
+    /// information.
     touched: Vec<u64>,
 }
 
@@ -97,7 +105,7 @@ impl Table {
         }
     }
 
-    /// All pages are written, as `full` says; nothing was changed before.
+    /// Marks all pages as written by the rule of `prefilled`, before any other change.
     pub fn fill(&mut self, prefilled: Prefilled) {
         let taken = prefilled.version_entries();
         self.fresh += taken;
@@ -111,21 +119,19 @@ impl Table {
         self.touched = vec![0; self.pages.div_ceil(64) as usize];
     }
 
-    /// The rule by which `page` still lies as it was filled, if it does.
-    #[inline]
+    /// Returns the rule that places `page`, if it is unchanged since.
     pub fn prefilled(&self, page: u32) -> Option<&Prefilled> {
         self.prefilled.as_ref().filter(|_| self.touched[page as usize / 64] >> (page % 64) & 1 == 0)
     }
 
-    /// The versions of `page` change.
-    #[inline]
+    /// Notes that the versions of `page` change.
     pub fn touch(&mut self, page: u32) {
         if let Some(word) = self.touched.get_mut(page as usize / 64) {
             *word |= 1 << (page % 64);
         }
     }
 
-    /// What `chunk`, which is nowhere, holds.
+    /// Returns the original content of `chunk`, which has no place in flash.
     fn original(&self, chunk: u32) -> Box<[u8]> {
         let mut bytes = vec![0; self.bytes].into_boxed_slice();
         let Some(prefilled) = &self.prefilled else { return bytes };
@@ -142,12 +148,12 @@ impl Table {
         bytes
     }
 
-    /// Chunks that hold entries of pages.
+    /// Number of chunks with entries of pages.
     pub fn page_chunks(&self) -> u32 {
         self.pages.div_ceil(self.entries)
     }
 
-    /// The pages whose entries `chunk` holds.
+    /// Returns the pages whose entries `chunk` holds.
     pub fn pages_of(&self, chunk: u32) -> std::ops::Range<u32> {
         let first = chunk * self.entries;
         first..self.pages.min(first + self.entries)
@@ -157,9 +163,8 @@ impl Table {
         index >> self.entries.trailing_zeros()
     }
 
-    #[inline]
     fn position(&self, key: u64) -> (u32, usize) {
-        // A chunk is a power of two long, and so are entries and owners.
+        // The sizes of chunks, entries and owners are powers of two.
         if key & OWNER != 0 {
             let page = key & !OWNER;
             let chunk = (page >> self.owners.trailing_zeros()) as u32;
@@ -170,8 +175,7 @@ impl Table {
         }
     }
 
-    /// That a chunk is in DRAM, or nothing.
-    #[inline]
+    /// Checks that a chunk is in DRAM.
     pub fn ensure(&self, chunk: u32) -> Result<(), Fault> {
         match self.chunks[chunk as usize].data {
             Data::Nothing | Data::Here(_) => Ok(()),
@@ -180,8 +184,7 @@ impl Table {
         }
     }
 
-    /// The bytes of `key`; none: zeros.
-    #[inline]
+    /// Returns the bytes of `key`; `None` for zeros.
     fn read(&self, key: u64) -> Result<Option<&[u8]>, Fault> {
         let (chunk, at) = self.position(key);
         match &self.chunks[chunk as usize].data {
@@ -198,19 +201,18 @@ impl Table {
             self.chunks[chunk as usize].data = Data::Here(self.original(chunk));
         }
         let chunk = &mut self.chunks[chunk as usize];
-        let Data::Here(bytes) = &mut chunk.data else { panic!("{key:#x} is written where it is not") };
+        let Data::Here(bytes) = &mut chunk.data else { panic!("{key:#x} is written and its chunk is not in DRAM") };
         bytes[at..at + value.len()].copy_from_slice(value);
         chunk.dirty = true;
     }
 
-    /// Chunks that could not be read are to be read again. True if there are any.
+    /// Marks unreadable chunks to be read again. Returns whether there are any.
     pub fn read_again(&mut self) -> bool {
         let broken = self.chunks.iter_mut().filter(|chunk| matches!(chunk.data, Data::Broken));
         broken.map(|chunk| chunk.data = Data::InFlash).count() > 0
     }
 
-    /// The entry `index`.
-    #[inline]
+    /// Returns the entry `index`.
     pub fn entry(&self, index: u32) -> Result<Entry, Fault> {
         Ok(match self.read(u64::from(index))? {
             Some(bytes) => Entry::from_bits(u128::from_le_bytes(bytes[..16].try_into().expect("16 bytes"))),
@@ -218,7 +220,7 @@ impl Table {
         })
     }
 
-    /// Sets the entry `index`, which is in DRAM; `blocks` learn what is valid in them now.
+    /// Sets the entry `index`, which is in DRAM, and updates the valid pages of `blocks`.
     pub fn set(&mut self, index: u32, entry: Entry, blocks: &mut Blocks, layout: &Layout) {
         let old = self.entry(index).expect("in DRAM");
         if old == entry {
@@ -243,7 +245,7 @@ impl Table {
         }
     }
 
-    /// Whose flash page `flash_page` was when it was last written.
+    /// Returns the owner of `flash_page` when it was last written.
     pub fn owner(&self, flash_page: u64) -> Result<Option<u32>, Fault> {
         let bytes = self.read(OWNER | flash_page)?;
         Ok(match (bytes, &self.prefilled) {
@@ -253,7 +255,7 @@ impl Table {
         })
     }
 
-    /// Flash page `flash_page`, whose chunk is in DRAM, is written for virtual page `page`.
+    /// Records that `flash_page`, whose chunk is in DRAM, holds data of `page`.
     pub fn set_owner(&mut self, flash_page: u64, page: u32) {
         if self.owner(flash_page) != Ok(Some(page)) {
             self.write(OWNER | flash_page, &(page + 1).to_le_bytes());
@@ -261,14 +263,14 @@ impl Table {
         }
     }
 
-    /// That the owners of all pages of a block can be set.
+    /// Checks that the owners of all pages of a block can be set.
     pub fn ensure_owners(&self, flash_pages: std::ops::Range<u64>) -> Result<(), Fault> {
         let (first, _) = self.position(OWNER | flash_pages.start);
         let (last, _) = self.position(OWNER | (flash_pages.end - 1));
         (first..=last).try_for_each(|chunk| self.ensure(chunk))
     }
 
-    /// That `count` version entries can be taken.
+    /// Checks that `count` version entries can be taken.
     pub fn ensure_free(&self, count: u32) -> Result<(), Fault> {
         debug_assert!(count <= self.available);
         let (mut left, mut at) = (count, self.free);
@@ -282,7 +284,7 @@ impl Table {
         Ok(())
     }
 
-    /// A version entry; [`ensure_free`](Self::ensure_free) said that there is one.
+    /// Takes a version entry; [`ensure_free`](Self::ensure_free) confirmed that there is one.
     pub fn take(&mut self) -> u32 {
         self.available -= 1;
         if self.free != 0 {
@@ -297,7 +299,7 @@ impl Table {
         self.fresh - 1
     }
 
-    /// The version entry `index` is free.
+    /// Frees the version entry `index`.
     pub fn give(&mut self, index: u32, blocks: &mut Blocks, layout: &Layout) {
         debug_assert!(index >= self.pages);
         self.available += 1;
@@ -306,7 +308,7 @@ impl Table {
         self.set(index, entry, blocks, layout);
     }
 
-    /// What is written in the journal under `key`, whose chunk is in DRAM.
+    /// Appends the journal record of `key`, whose chunk is in DRAM.
     pub fn record(&self, key: u64, into: &mut Vec<u8>) {
         into.extend_from_slice(&key.to_le_bytes());
         let size = if key & OWNER != 0 { 4 } else { ENTRY_BYTES };
@@ -316,13 +318,13 @@ impl Table {
         }
     }
 
-    /// The chunk that `key` lies in.
+    /// Returns the chunk of `key`, if it exists.
     pub fn chunk_of_key(&self, key: u64) -> Option<u32> {
         let (chunk, _) = self.position(key);
         ((chunk as usize) < self.chunks.len()).then_some(chunk)
     }
 
-    /// Bytes of DRAM taken: the chunks that are here, and what is known of all.
+    /// Returns the bytes of DRAM in use, by loaded chunks and by the state of all chunks.
     pub fn bytes_here(&self) -> u64 {
         let here = self.chunks.iter().filter(|chunk| matches!(chunk.data, Data::Here(_))).count() as u64;
         here * self.bytes as u64 + (self.chunks.len() * size_of::<Chunk>()) as u64

@@ -1,38 +1,39 @@
-//! What a commit changes before it writes. All that it needs is brought into DRAM first: until then nothing is changed.
+//! Changes that a commit makes before it writes. It first loads everything that it needs into DRAM; until then nothing
+//! is changed.
 
 use media::Tag;
 
-use crate::commit::Cause;
-use crate::entry::Entry;
+use crate::durability::commit::Cause;
 use crate::request::{Answer, Application, Error};
-use crate::status::State;
+use crate::table::entry::Entry;
+use crate::table::status::State;
 use crate::table::{Chunk, Data, Fault};
 use crate::{Nvmm, Token, retained};
 
 impl Nvmm {
-    /// Makes the change of the commit's cause. False if nothing is to be written.
+    /// Applies the change of the commit's cause. Returns false if there is nothing to write.
     pub(crate) fn prepare(&mut self) -> Result<bool, Fault> {
-        let cause = self.commit.cause.expect("a commit under way");
-        if !self.commit.changed {
+        let cause = self.durable.commit.cause.expect("a commit under way");
+        if !self.durable.commit.changed {
             match cause {
                 Cause::Sync(_) => self.sync()?,
                 Cause::Rollback(_, token) => self.rollback(token)?,
                 Cause::Drop(_, token) => match self.epochs.find(token) {
                     Some(_) => {
                         self.epochs.drop(token);
-                        self.stale = true;
+                        self.durable.due.stale = true;
                     }
                     None => self.unknown(token),
                 },
                 Cause::End(tag) => self.end(tag)?,
                 Cause::Sweep => self.sweep()?,
                 Cause::Collection => {}
-                Cause::Open => self.commit.whole = true,
+                Cause::Open => self.durable.commit.whole = true,
             }
-            self.commit.changed = true;
-            self.gathering_is_futile = false;
+            self.durable.commit.changed = true;
+            self.collector.gathering_is_futile = false;
         }
-        let refused = matches!(self.commit.answer, Some(Answer::Refused(_)));
+        let refused = matches!(self.durable.commit.answer, Some(Answer::Refused(_)));
         if refused || matches!(cause, Cause::Sweep | Cause::End(_)) {
             return Ok(false);
         }
@@ -42,26 +43,27 @@ impl Nvmm {
 
     fn unknown(&mut self, token: Token) {
         let newest = self.epochs.tokens.last().map(|(token, _)| *token);
-        self.commit.answer = Some(Answer::Refused(Error::UnknownToken { token, newest }));
+        self.durable.commit.answer = Some(Answer::Refused(Error::UnknownToken { token, newest }));
     }
 
     fn sync(&mut self) -> Result<(), Fault> {
         if self.epochs.tokens.len() >= self.config.tokens as usize {
             let live = self.config.tokens;
-            self.commit.answer = Some(Answer::Refused(Error::TooManyTokens { live }));
+            self.durable.commit.answer = Some(Answer::Refused(Error::TooManyTokens { live }));
             return Ok(());
         }
         if self.epochs.now + 1 >= 1 << self.config.time_bits {
             self.renumber()?;
-            self.commit.whole = true;
+            self.durable.commit.whole = true;
         }
         let (token, dropped) = self.epochs.sync();
-        self.stale |= dropped;
-        self.commit.answer = Some(Answer::Token(token));
+        self.durable.due.stale |= dropped;
+        self.durable.commit.answer = Some(Answer::Token(token));
         Ok(())
     }
 
-    /// Before the 24 bits wrap: every entry's time becomes the number of the oldest kept epoch that sees it.
+    /// Renumbers the epochs before the 24-bit time wraps: every entry's time becomes the number of the oldest kept
+    /// epoch that sees it.
     fn renumber(&mut self) -> Result<(), Fault> {
         let chunks = self.config.table_chunks();
         (0..chunks).try_for_each(|chunk| self.table.ensure(chunk))?;
@@ -83,19 +85,19 @@ impl Nvmm {
         Ok(())
     }
 
-    /// Calls `each` with every page of the chunks that are `wanted` whose entry is `wanted` too, its chain fetched, from
-    /// where the last call was stopped by a chunk that is not in DRAM.
+    /// Calls `each` for every page in a `wanted` chunk whose entry satisfies `and`, with its chain fetched. Continues
+    /// where a chunk missing from DRAM stopped the last call.
     fn for_pages(
         &mut self,
         wanted: impl Fn(&Chunk) -> bool,
         and: impl Fn(&Entry) -> bool,
         mut each: impl FnMut(&mut Nvmm),
     ) -> Result<(), Fault> {
-        while self.commit.cursor < self.table.page_chunks() {
-            let chunk = self.commit.cursor;
+        while self.durable.commit.cursor < self.table.page_chunks() {
+            let chunk = self.durable.commit.cursor;
             if wanted(&self.table.chunks[chunk as usize]) {
                 self.table.ensure(chunk)?;
-                // First all chains, then all changes: a chunk's pages are done once.
+                // Fetch all chains first, then change: a chunk's pages are changed only once.
                 for page in self.table.pages_of(chunk) {
                     let entry = self.table.entry(page)?;
                     if entry.status.state() != State::Nothing && and(&entry) {
@@ -110,9 +112,9 @@ impl Nvmm {
                     }
                 }
             }
-            self.commit.cursor += 1;
+            self.durable.commit.cursor += 1;
         }
-        self.commit.cursor = 0;
+        self.durable.commit.cursor = 0;
         Ok(())
     }
 
@@ -125,10 +127,10 @@ impl Nvmm {
         self.roll_back(epoch)
     }
 
-    /// Takes back what is newer than `epoch`.
+    /// Removes versions newer than `epoch`.
     pub(crate) fn roll_back(&mut self, epoch: u32) -> Result<(), Fault> {
         self.epochs.rollback(epoch);
-        self.stale = true;
+        self.durable.due.stale = true;
         let newer = move |chunk: &Chunk| chunk.newest > epoch;
         self.for_pages(
             newer,
@@ -146,26 +148,26 @@ impl Nvmm {
         Ok(())
     }
 
-    /// Deletes the temporary pages of the application that `tag` says ends.
+    /// Deletes the temporary pages of the application of request `tag`.
     fn end(&mut self, tag: Tag) -> Result<(), Fault> {
-        let application = self.requests[tag.0 as usize].application;
+        let application = self.requests.application(tag);
         let (wanted, and) = (|chunk: &Chunk| chunk.temporary > 0, |entry: &Entry| entry.status.is_temporary());
         let mut count = 0;
-        let cursor = self.commit.cursor;
-        // Counted in one go, or again.
-        self.commit.cursor = 0;
+        let cursor = self.durable.commit.cursor;
+        // Counting starts over after each missing chunk.
+        self.durable.commit.cursor = 0;
         let counted = self.for_pages(wanted, and, |nvmm| {
             count += u32::from(nvmm.chain.ownership().is_some_and(|(_, owner)| Application(owner) == application));
         });
-        self.commit.cursor = if counted.is_err() { 0 } else { cursor };
+        self.durable.commit.cursor = if counted.is_err() { 0 } else { cursor };
         counted?;
         if count > self.table.available {
             let free = self.table.available;
-            self.commit.answer = Some(Answer::Refused(Error::NoVersions { wanted: count, free }));
+            self.durable.commit.answer = Some(Answer::Refused(Error::NoVersions { wanted: count, free }));
             return Ok(());
         }
         self.table.ensure_free(count)?;
-        self.commit.cursor = 0;
+        self.durable.commit.cursor = 0;
         self.for_pages(wanted, and, |nvmm| {
             if let Some((status, owner)) = nvmm.chain.ownership()
                 && Application(owner) == application
@@ -176,7 +178,7 @@ impl Nvmm {
         })
     }
 
-    /// Looks through all pages for what nobody needs any more.
+    /// Searches all pages for versions that nothing needs any more.
     fn sweep(&mut self) -> Result<(), Fault> {
         self.for_pages(
             |chunk| chunk.used > 0,
@@ -187,17 +189,15 @@ impl Nvmm {
                 }
             },
         )?;
-        self.stale = false;
+        self.durable.due.stale = false;
         self.stats.sweeps += 1;
         Ok(())
     }
 
-    /// Asks for a sweep, if it can find anything. Whoever asked tries again after it.
+    /// Requests a sweep, if it could find anything. The caller tries again after it.
     pub(crate) fn sweep_first(&mut self) -> bool {
-        let stale = self.stale;
-        if stale {
-            (self.want_sweep, self.wake) = (true, true);
-        }
-        stale
+        let requested = self.durable.request_sweep();
+        self.wake |= requested;
+        requested
     }
 }

@@ -1,7 +1,7 @@
 //! An entry of the page table: 16 bytes (NVMM, "Page Table Organization").
 
-use crate::status::Status;
-use crate::vector::Vector;
+use crate::table::status::Status;
+use crate::table::vector::Vector;
 
 /// Bytes of an entry.
 pub const ENTRY_BYTES: usize = 16;
@@ -12,26 +12,25 @@ pub const INDEX_BITS: u32 = 30;
 /// Bits of the time written.
 pub const TIME_BITS: u32 = 24;
 
-/// One version of a page, or a part of one. The fields lie in the 128 bits in the paper's order, the first in the most
-/// significant bits; in memory and in flash the word is little-endian.
+/// One version of a page, or a part of one. The fields are in the paper's order, the first in the most significant of
+/// 128 bits; in memory and in flash the word is little-endian.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Entry {
-    /// Flash page that bit 0 of the vector stands for, numbered over all blocks; of an entry without data, the number of
-    /// the page's owner. 34 bits.
+    /// The flash page of bit 0 of the vector, numbered over all blocks; in an entry without data, the number of the
+    /// page's owner. 34 bits.
     pub mapping: u64,
-    /// Index of the entry of the version before; 0: there is none (index 0 is page 0's own). 30 bits.
+    /// Index of the previous version's entry; 0: none (index 0 is page 0's own entry). 30 bits.
     pub previous: u32,
-    /// Which segments this version has, and where.
+    /// The segments of this version, and their places.
     pub vector: Vector,
-    /// The sync epoch it was written in. 24 bits.
+    /// The sync epoch in which it was written. 24 bits.
     pub time: u32,
-    /// State and permissions of the page, from here until a newer version.
+    /// State and permissions of the page, until a newer version.
     pub status: Status,
 }
 
 impl Entry {
-    /// The 128 bits.
-    #[inline]
+    /// Encodes the entry as 128 bits.
     pub fn bits(self) -> u128 {
         debug_assert!(
             self.mapping < 1 << MAPPING_BITS && self.previous < 1 << INDEX_BITS && self.time < 1 << TIME_BITS
@@ -43,8 +42,7 @@ impl Entry {
             | u128::from(self.status.0)
     }
 
-    /// From the 128 bits.
-    #[inline]
+    /// Decodes an entry from 128 bits.
     pub fn from_bits(bits: u128) -> Entry {
         Entry {
             mapping: (bits >> 94) as u64,
@@ -55,8 +53,7 @@ impl Entry {
         }
     }
 
-    /// It has data in flash.
-    #[inline]
+    /// Returns whether it has data in flash.
     pub fn has_data(&self) -> bool {
         self.vector != Vector::NONE && !self.status.is_holder()
     }

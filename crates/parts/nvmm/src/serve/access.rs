@@ -3,17 +3,17 @@
 use media::{Action, Class, ReadOp, Status, Tag};
 
 use crate::address::Address;
-use crate::chain::Node;
-use crate::entry::Entry;
 use crate::operations::Kind;
 use crate::request::{Answer, Application, Error};
-use crate::status::{Permissions, State, Status as PageStatus};
 use crate::table::Fault;
-use crate::vector::Vector;
+use crate::table::chain::Node;
+use crate::table::entry::Entry;
+use crate::table::status::{Permissions, State, Status as PageStatus};
+use crate::table::vector::Vector;
 use crate::{Actions, InjectedFault, Move, Nvmm, Tried, retained};
 
 impl Nvmm {
-    /// A page and segments of its that exist, or why not.
+    /// Checks that the segments exist.
     pub(crate) fn check_segments(&self, address: Address, segments: u32) -> Result<(), Error> {
         let all = u32::MAX >> (32 - self.config.segments);
         match segments == 0 || segments & !all != 0 {
@@ -22,14 +22,13 @@ impl Nvmm {
         }
     }
 
-    /// Nothing waits, and nothing would begin before a request that comes now: a read finds at once what it would find in
-    /// its turn.
+    /// Returns whether a read that comes now may be served at once: nothing waits, and nothing would begin before it.
     pub(crate) fn is_quiet(&self) -> bool {
-        let wanted = self.wake | self.want_open | self.want_sweep | self.want_commit;
-        !wanted
-            && self.commit.is_idle()
-            && self.queue.is_empty()
-            && self.active_page_writes.is_empty()
+        !self.wake
+            && !self.durable.is_due()
+            && self.durable.is_idle()
+            && self.requests.none_waits()
+            && !self.writes.any_active()
             && self.collector.is_at_rest()
             && self.blocks.free_count() > self.config.collect_start as usize
             && self.injected == InjectedFault::None
@@ -43,7 +42,7 @@ impl Nvmm {
         }
         #[cfg(debug_assertions)]
         self.check_present(page, segments);
-        let application = self.requests[tag.0 as usize].application;
+        let application = self.requests.application(tag);
         match self.lookup.ownership {
             Some((status, owner)) => {
                 if !status.may_read(owner == application.0) {
@@ -60,7 +59,7 @@ impl Nvmm {
                 }
             }
         }
-        self.requests[tag.0 as usize].left = 1 + self.lookup.found.count_ones();
+        self.requests.start_parts(tag, 1 + self.lookup.found.count_ones());
         for segment in Vector(segments).iter() {
             if self.lookup.found >> segment & 1 == 0 {
                 out.moves.push(Move::ZeroToHost { tag, segment });
@@ -74,8 +73,7 @@ impl Nvmm {
         Tried::Done
     }
 
-    /// The read of flash page `flash`, which is `segment` of what read `tag` wants.
-    #[inline(always)]
+    /// Starts to read flash page `flash`, which holds `segment` for read `tag`.
     pub(crate) fn read_page(&mut self, tag: Tag, flash: u64, segment: u32) -> ReadOp {
         let block = self.layout.block_of(flash);
         self.blocks.get_mut(block).readers += 1;
@@ -84,11 +82,11 @@ impl Nvmm {
         ReadOp { id, page, bytes: self.config.geometry.page_bytes, class: Class::Host }
     }
 
-    /// That the versions of `page`, one by one, say what was found of it.
+    /// Checks the lookup's result against the page's chain of versions.
     #[cfg(debug_assertions)]
     pub(crate) fn check_present(&mut self, page: u32, segments: u32) {
         let Nvmm { lookup, table, layout, config, chain, .. } = self;
-        // The owner may stand above versions that are not in DRAM.
+        // The owner's entry may be above versions that are not in DRAM.
         if chain.fetch(page, table).is_err() {
             return;
         }
@@ -99,48 +97,45 @@ impl Nvmm {
         }
     }
 
-    /// A read of flash for a request has ended.
+    /// Handles the end of a flash read for a request.
     pub(crate) fn read_done(&mut self, tag: Tag, flash: u64, segment: u8, status: Status, out: &mut Actions) {
         self.blocks.get_mut(self.layout.block_of(flash)).readers -= 1;
         if status == Status::Ok {
             out.moves.push(Move::FlashToHost { page: self.layout.page(flash), tag, segment: segment.into() });
         } else {
-            let failed = &mut self.requests[tag.0 as usize].failed;
-            *failed = Some(failed.map_or(segment, |s| s.min(segment)));
+            self.requests.fail_segment(tag, segment);
         }
         self.read_part_done(tag, out);
     }
 
     fn read_part_done(&mut self, tag: Tag, out: &mut Actions) {
-        let request = &mut self.requests[tag.0 as usize];
-        request.left -= 1;
-        if request.left > 0 {
+        if !self.requests.end_part(tag) {
             return;
         }
-        match (request.failed.take(), request.request.address()) {
-            (Some(segment), Some(address)) => {
+        match self.requests.failure(tag) {
+            Some((address, segment)) => {
                 self.refuse(tag, Error::Unreadable { address, segment: segment.into() }, out);
             }
-            _ => self.reply(tag, Answer::Done, out),
+            None => self.reply(tag, Answer::Done, out),
         }
     }
 
     /// Creates `page`, whose chain is fetched, for the application of `tag`.
     pub(crate) fn create(&mut self, page: u32, tag: Tag, permissions: Permissions, out: &mut Actions) -> Tried {
-        if !self.commit.is_idle() || self.is_locked(page) {
+        if !self.durable.is_idle() || self.promises.is_locked(page) {
             return Tried::Wait;
         }
         match self.make_room(tag, 0, 2, out) {
             Tried::Done => {}
             other => return other,
         }
-        let application = self.requests[tag.0 as usize].application;
+        let application = self.requests.application(tag);
         self.push_holder(State::Live, permissions, application);
         self.put_back();
         Tried::Done
     }
 
-    /// An entry without data, on top of the chain that is fetched: from here on the page is in `state`, `owner`'s.
+    /// Adds an owner's entry to the fetched chain: from now on the page is in `state` and belongs to `owner`.
     pub(crate) fn push_holder(&mut self, state: State, permissions: Permissions, owner: Application) {
         self.chain.push(Entry {
             mapping: owner.0.into(),
@@ -151,7 +146,7 @@ impl Nvmm {
         });
     }
 
-    /// Takes out of the chain what nobody needs, and puts it into the table. Entries were found free before.
+    /// Prunes the chain and stores it in the table. Free entries were confirmed before.
     pub(crate) fn put_back(&mut self) {
         self.chain.prune(retained(&self.epochs, self.injected), self.config.segments);
         self.chain.store(&mut self.table, &mut self.blocks, &self.layout);
@@ -165,17 +160,17 @@ impl Nvmm {
 
     pub(crate) fn try_write(&mut self, tag: Tag, address: Address, segments: u32, out: &mut Actions) -> Tried {
         let page = address.page();
-        if !self.commit.is_idle() || self.is_written(page, segments) {
+        if !self.durable.is_idle() || self.promises.is_written(page, segments) {
             return Tried::Wait;
         }
         if let Err(fault) = self.chain.fetch(page, &self.table) {
             return self.wait_for(tag, fault, out);
         }
-        // Whose a page is that does not exist yet is known when its first write has ended.
-        if self.chain.ownership().is_none() && self.is_locked(page) {
+        // The owner of a new page is unknown until its first write has ended.
+        if self.chain.ownership().is_none() && self.promises.is_locked(page) {
             return Tried::Wait;
         }
-        let application = self.requests[tag.0 as usize].application;
+        let application = self.requests.application(tag);
         if let Some((status, owner)) = self.chain.ownership() {
             let Permissions { write, others_write, .. } = status.permissions();
             if !(if owner == application.0 { write } else { others_write }) {
@@ -187,29 +182,26 @@ impl Nvmm {
             Tried::Done => {}
             other => return other,
         }
-        self.promised_pages += u64::from(segments.count_ones());
-        self.promised_entries += entries;
-        self.locks.push((page, segments));
+        self.promises.make(page, segments, entries);
         self.start_page_write(tag.0, page, segments);
         self.stats.writes += 1;
         Tried::Done
     }
 
-    /// All segments of a write are in flash: its page gets a new version.
+    /// Enters a completed write into the table as a new version of its page.
     pub(crate) fn end_write(&mut self, number: u32, out: &mut Actions) -> Result<(), Fault> {
-        let page = self.page_writes[number as usize].page;
+        let page = self.writes.get(number).page();
         self.chain.fetch(page, &self.table)?;
-        let parts = self.page_writes[number as usize].parts.len() as u32;
+        let parts = self.writes.get(number).parts().len() as u32;
         self.table.ensure_free((parts + 1).min(self.table.available))?;
         let tag = Tag(number);
-        let slot = &self.requests[number as usize];
-        let (application, segments) = (slot.application, slot.segments);
+        let application = self.requests.application(tag);
         if self.chain.ownership().is_none() {
             self.push_holder(State::Live, Permissions::PRIVATE, application);
         }
         let (ownership, _) = self.chain.ownership().expect("created, or there before");
         for part in 0..parts as usize {
-            let part = self.page_writes[number as usize].parts[part];
+            let part = self.writes.get(number).parts()[part];
             if part.vector != Vector::NONE {
                 let (time, status) = (self.epochs.now, ownership.of_data());
                 self.chain.push(Entry { mapping: part.mapping, previous: 0, vector: part.vector, time, status });
@@ -219,14 +211,15 @@ impl Nvmm {
             }
         }
         self.put_back();
-        self.end_promises(page, segments);
+        self.end_promises(tag);
         self.reply(tag, Answer::Done, out);
         Ok(())
     }
 
-    pub(crate) fn end_promises(&mut self, page: u32, segments: u32) {
-        self.promised_pages -= u64::from(segments.count_ones());
-        self.promised_entries -= self.config.segments + 2;
-        self.unlock(page, segments);
+    /// Releases what was promised to a write.
+    pub(crate) fn end_promises(&mut self, tag: Tag) {
+        let page = self.writes.get(tag.0).page();
+        self.promises.end(page, self.requests.segments(tag), self.config.segments + 2);
+        self.wake = true;
     }
 }

@@ -1,34 +1,34 @@
-//! A memory all of whose pages were written before: for simulations, which begin with what programs find.
+//! A memory whose pages were all written before: the initial state of simulations.
 //!
-//! Segments lie as one pass over all pages leaves them that writes segment after segment, each for itself, to the blocks
-//! that are open side by side: neighbours on different dies. It is said by rule, so that a terabyte costs what is changed
-//! of it. The rule is not in flash: such a memory cannot be opened again from flash alone.
+//! Segments lie as if one pass over all pages had written them one by one to the blocks open in parallel: neighboring
+//! segments are on different dies. A rule computes their places, so a terabyte costs only its changed part. The rule is
+//! not in flash, so such a memory cannot be opened from flash again.
 
 use crate::config::Config;
-use crate::entry::Entry;
-use crate::layout::Layout;
-use crate::status::{Permissions, State, Status};
-use crate::vector::Vector;
+use crate::space::layout::Layout;
+use crate::table::entry::Entry;
+use crate::table::status::{Permissions, State, Status};
+use crate::table::vector::Vector;
 
-/// When all of it was written: in the first epoch, which no sync has ended, so that nothing is kept of what is overwritten.
+/// The time of all these writes: the first epoch, which no sync has ended, so that overwritten data is not kept.
 pub(crate) const TIME: u32 = 1;
 
-/// Whose all pages are.
+/// The owner of all pages.
 const OWNER: u32 = 1;
 
-/// What all pages are.
+/// The status of all pages.
 const HOLDER: Status = Status::holder(State::Live, Permissions::SHARED);
 
-/// Where everything lies.
+/// The rule that places all segments.
 #[derive(Clone, Debug)]
 pub(crate) struct Prefilled {
     pages: u32,
-    /// Segments of a page: log2.
+    /// Binary logarithm of the segments per page.
     shift: u32,
-    /// Blocks that were written side by side.
+    /// Blocks written in parallel.
     width: u64,
     block_pages: u64,
-    /// First flash page of data, and first block.
+    /// First flash page and first block of data.
     first: u64,
     first_block: u32,
 }
@@ -49,36 +49,35 @@ impl Prefilled {
         1 << self.shift
     }
 
-    /// Entries of a page's chain.
+    /// Length of a page's chain.
     pub fn longest(&self) -> u16 {
         self.segments() as u16 + 1
     }
 
-    /// Flash pages that are written.
+    /// Returns the number of written flash pages.
     pub fn flash_pages(&self) -> u64 {
         u64::from(self.pages) << self.shift
     }
 
-    /// Version entries that are taken: a page has an entry for each segment and one that says whose it is.
+    /// Returns the number of version entries in use: a page has an entry per segment, and one for its owner.
     pub fn version_entries(&self) -> u32 {
         self.pages << self.shift
     }
 
-    /// Blocks that are written, the last ones perhaps in part.
+    /// Returns the number of written blocks; the last ones may be partly written.
     pub fn blocks(&self) -> u32 {
         let rounds = self.flash_pages().div_ceil(self.width * self.block_pages);
         (rounds * self.width) as u32
     }
 
-    /// Flash pages that are written of the `number`th of these blocks.
+    /// Returns the number of written flash pages in the `number`th of these blocks.
     pub fn valid(&self, number: u32) -> u32 {
         let (round, write_point) = (u64::from(number) / self.width, u64::from(number) % self.width);
         let rows = self.flash_pages().saturating_sub(write_point).div_ceil(self.width);
         rows.saturating_sub(round * self.block_pages).min(self.block_pages) as u32
     }
 
-    /// First flash page of the block that a segment lies in, and how far behind it that is.
-    #[inline]
+    /// Returns the first flash page of a segment's block, and the segment's offset in it.
     fn position(&self, page: u32, segment: u32) -> (u64, u64) {
         let number = u64::from(page) << self.shift | u64::from(segment);
         let (row, write_point) = (number / self.width, number % self.width);
@@ -86,23 +85,20 @@ impl Prefilled {
         (self.first + (round * self.width + write_point) * self.block_pages, at)
     }
 
-    /// Flash page of a segment, as the entries say.
-    #[inline]
+    /// Returns the flash page of a segment, consistent with the entries.
     pub fn place(&self, page: u32, segment: u32) -> u64 {
         let (block, at) = self.position(page, segment);
         block + at
     }
 
-    /// State and permissions of every page, and whose it is.
-    #[inline]
+    /// Returns the status and owner of every page.
     pub fn ownership(&self) -> (Status, u32) {
         (HOLDER, OWNER)
     }
 
-    /// The entry `index` of the table.
-    #[inline]
+    /// Returns the table's entry `index`.
     pub fn entry(&self, index: u32) -> Entry {
-        // The newest version of a page is its last segment, then come the others, then who it belongs to.
+        // A page's newest version is its last segment, followed by the others and the owner's entry.
         let (page, node) = match index.checked_sub(self.pages) {
             None => (index, 0),
             Some(version) => (version >> self.shift, (version & (self.segments() - 1)) + 1),
@@ -114,7 +110,7 @@ impl Prefilled {
             return Entry { mapping: OWNER.into(), previous: 0, vector: Vector::NONE, time: TIME, status: HOLDER };
         };
         let (block, at) = self.position(page, segment);
-        // The segment lies so far behind the starting page, round the block.
+        // The segment's distance from the starting page, wrapping within the block.
         let start = (at + self.block_pages - u64::from(segment)) % self.block_pages;
         Entry {
             mapping: block + start,
@@ -125,7 +121,7 @@ impl Prefilled {
         }
     }
 
-    /// Whose a flash page is.
+    /// Returns the owner of a flash page.
     pub fn owner(&self, flash_page: u64) -> Option<u32> {
         let at = flash_page.checked_sub(self.first)?;
         let (block, page) = (at / self.block_pages, at % self.block_pages);
@@ -134,7 +130,7 @@ impl Prefilled {
         (number < self.flash_pages()).then_some((number >> self.shift) as u32)
     }
 
-    /// First block of data.
+    /// Returns the first data block.
     pub fn first_block(&self) -> u32 {
         self.first_block
     }

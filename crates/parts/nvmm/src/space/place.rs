@@ -1,9 +1,9 @@
-//! Where in an open block the segments of a page go, and the vector that says so.
+//! Places segments of a page in an open block, and builds the vector that records their places.
 
 use crate::config::Order;
-use crate::vector::{REACH, Vector, bits};
+use crate::table::vector::{REACH, Vector, bits};
 
-/// A block that is being written: the flash pages of it that can still be, a bit each.
+/// A block being written, with its writable flash pages, one bit each.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct OpenBlock {
     /// The block.
@@ -13,7 +13,7 @@ pub(crate) struct OpenBlock {
 }
 
 impl OpenBlock {
-    /// Starts on `block` of `pages` flash pages, of which those in `bad` (a bit each) cannot be used.
+    /// Starts on `block` of `pages` flash pages, except those in `bad` (one bit each).
     pub fn start(&mut self, block: u32, pages: u32, bad: Option<&[u64]>) {
         self.block = block;
         self.free.clear();
@@ -27,19 +27,17 @@ impl OpenBlock {
         self.left = self.free.iter().map(|word| word.count_ones()).sum();
     }
 
-    /// Flash pages that can still be written.
-    #[inline]
+    /// Returns the number of flash pages that can still be written.
     pub fn left(&self) -> u32 {
         self.left
     }
 
-    /// Whether flash page `page` of the block can be written.
-    #[inline]
+    /// Returns whether flash page `page` of the block can be written.
     pub fn is_free(&self, page: u32) -> bool {
         self.free[page as usize / 64] >> (page % 64) & 1 != 0
     }
 
-    /// Flash page `page` is written, or cannot be.
+    /// Takes flash page `page`: it is being written, or cannot be.
     pub fn take(&mut self, page: u32) {
         assert!(self.is_free(page), "page {page} of block {} is taken twice", self.block);
         self.free[page as usize / 64] &= !(1 << (page % 64));
@@ -51,8 +49,8 @@ impl OpenBlock {
         words.flat_map(|(word, first)| bits(*word).map(move |bit| first + bit))
     }
 
-    /// A starting page, of `pages` in the block, and a vector for as many of the segments in `todo` as go together, at
-    /// least one; none if the block is full. The pages are taken.
+    /// Takes flash pages for as many segments of `todo` as fit together, at least one. Returns the starting page and
+    /// the vector; `None` if the block is full.
     pub fn place(&mut self, todo: u32, segments: u32, pages: u32, order: Order) -> Option<(u32, Vector)> {
         debug_assert!(todo != 0 && todo >> segments == 0);
         let (start, vector) = match order {
@@ -65,8 +63,8 @@ impl OpenBlock {
         Some((start, vector))
     }
 
-    /// Another place for `segment` of a fragment that starts at `start` and has `vector`, at one of the vector's other
-    /// distances. The page is taken.
+    /// Takes another page for `segment` of a part that starts at `start` and has `vector`, at another distance that the
+    /// vector can express.
     pub fn alternative(
         &mut self,
         segment: u32,
@@ -89,8 +87,8 @@ impl OpenBlock {
         Some(bit)
     }
 
-    /// Any free pages at distances that a vector can say: all segments together where they fit first, else as many as
-    /// can be. One of them is at its home: a vector with none there says the same from a later start.
+    /// Takes any free pages within a vector's reach: all segments together if they fit, otherwise as many as possible.
+    /// At least one lies in the vector's first group, because otherwise a later start would express the same.
     fn any(&self, todo: u32, segments: u32, pages: u32) -> Option<(u32, Vector)> {
         let mut best: Option<(u32, u32)> = None;
         'search: for page in self.free_pages() {
@@ -111,8 +109,7 @@ impl OpenBlock {
         Some((start, Vector(nearest.fold(0, |bits, bit| bits | 1 << bit))))
     }
 
-    /// Which of the pages that a vector from `start` reaches are free.
-    #[inline]
+    /// Returns which of the pages in reach of `start` are free.
     fn window(&self, start: u32, pages: u32) -> u32 {
         if start + 64 <= pages {
             let (word, shift) = (start as usize / 64, start % 64);
@@ -122,8 +119,8 @@ impl OpenBlock {
         (0..REACH).fold(0, |bits, bit| bits | u32::from(self.is_free((start + bit) % pages)) << bit)
     }
 
-    /// Pages one after the other: the longest run of neighbouring segments (the first follows the last), as far as the
-    /// pages that can be written are neighbours too or leave out what is not asked for.
+    /// Takes consecutive pages: the longest run of neighboring segments (the first follows the last) for which the
+    /// writable pages are neighbors too, or skip only segments not in `todo`.
     fn ascending(&self, todo: u32, segments: u32, pages: u32) -> Option<(u32, Vector)> {
         let mut free = self.free_pages();
         let page = free.next()?;
@@ -143,7 +140,7 @@ impl OpenBlock {
     }
 }
 
-/// Where the longest run of ones in `mask`, taken as a ring of `segments` bits, begins.
+/// Returns the start of the longest run of ones in `mask`, a ring of `segments` bits.
 fn longest_run(mask: u32, segments: u32) -> u32 {
     let all = u32::MAX >> (32 - segments);
     if mask == all {
@@ -169,7 +166,7 @@ mod tests {
         open
     }
 
-    /// The paper's first example: pages 56 and 59 are worn out, 67 has data.
+    /// The paper's first example: pages 56 and 59 are worn out, and 67 holds data.
     #[test]
     fn bad_pages_3_and_6() {
         let mut open = block(128, (0..53).chain([56, 59, 67]));
@@ -181,7 +178,7 @@ mod tests {
         }
     }
 
-    /// Its second: segments 2 and 5 alone, from page 17.
+    /// The paper's second example: segments 2 and 5 alone, from page 17.
     #[test]
     fn two_dirty_segments() {
         let mut open = block(64, 0..19);
@@ -191,7 +188,7 @@ mod tests {
         assert!(!open.is_free(19) && !open.is_free(22));
     }
 
-    /// Its seven distances between the pages of those two segments.
+    /// The paper's seven distances between the pages of those two segments.
     #[test]
     fn seven_distances() {
         let printed = [
@@ -253,7 +250,8 @@ mod tests {
         }
     }
 
-    /// Every block of 32 pages with six free, every set of four segments: the vector is true, and what fits is placed.
+    /// For every block of 32 pages with six free ones and every set of four segments: the vector is correct, and
+    /// whatever fits is placed.
     #[test]
     fn any_order_is_exhaustively_true() {
         for rotation in 0..32 {

@@ -1,24 +1,24 @@
-//! Erase blocks: what is valid in each, which are free, which pages of them are worn out.
+//! Erase blocks: their valid pages, worn pages, and which blocks are free.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::config::Config;
-use crate::layout::Layout;
-use crate::prefilled::Prefilled;
+use crate::space::layout::Layout;
+use crate::table::prefilled::Prefilled;
 
-/// What a block is used for.
+/// The use of a block.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Use {
-    /// Nothing in it is needed, by the state that is durable either. It is erased before it is written.
+    /// Nothing in it is needed, not even by the durable state. It is erased just before it is written.
     #[default]
     Free,
     /// Being written.
     Open,
-    /// Not written any more until it is erased.
+    /// No longer written, until it is erased.
     Closed,
-    /// Free, and not used: what is known of its pages cannot be read.
+    /// Free but unused, because the owners of its pages are unreadable.
     Aside,
-    /// Free but for those who read what an earlier commit left.
+    /// Free, but kept for readers of an earlier commit.
     Kept,
     /// Worn out.
     Bad,
@@ -26,36 +26,36 @@ pub(crate) enum Use {
 
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Block {
-    /// Flash pages that hold something needed.
+    /// Flash pages with needed data.
     pub valid: u32,
-    /// Times erased.
+    /// Number of erases.
     pub erases: u32,
     /// Reads under way.
     pub readers: u32,
-    /// Fragments that are being written, or are and are not in the table yet.
+    /// Parts of page writes in it that are not in the table yet.
     pub writers: u32,
-    /// It holds a page that cannot be read, and stays.
+    /// It holds an unreadable page and is not collected.
     pub stuck: bool,
     /// Worn-out pages.
     pub worn: u16,
-    /// The longest chain a part of which was seen here since it was opened.
+    /// Length of the longest chain with a part in it, since it was opened.
     pub longest: u16,
     pub used: Use,
-    /// Clock of blocks at its closing.
+    /// Number of closed blocks when it was closed.
     pub closed: u32,
 }
 
 pub(crate) struct Blocks {
     list: Vec<Block>,
     worn: BTreeMap<u32, Vec<u64>>,
-    /// Free blocks of data, the least erased first.
+    /// Free data blocks, least erased first.
     free: BTreeSet<(u32, u32)>,
     free_mapping: BTreeSet<(u32, u32)>,
-    /// Closed blocks in which nothing is valid, so that they are free once that is durable.
+    /// Closed blocks without valid pages; they become free with the next durable commit.
     pub emptied: Vec<u32>,
     /// Pages found worn out since the last commit.
     pub newly_worn: Vec<u64>,
-    /// Flash pages of data that are needed.
+    /// Flash pages of data in need.
     needed: u64,
     /// Flash pages of data that are not worn out.
     good: u64,
@@ -64,14 +64,16 @@ pub(crate) struct Blocks {
     first_mapping: u32,
     first_data: u32,
     aside: u64,
-    /// Free blocks that were used, where that is told; none: the least erased is used first.
+    /// Free blocks that were written, where their release is reported; `None`: the least erased block is used first.
     released: Option<BTreeSet<u32>>,
-    /// Somebody reads what an earlier commit left: data blocks that become free are kept.
+    /// Another process reads an earlier commit: data blocks that become free are kept.
     pub watched: bool,
-    /// Blocks that are kept.
+    /// Blocks kept for readers.
     kept: Vec<u32>,
-    /// Blocks that were, and are free when the next commit is durable.
+    /// Blocks that were kept, and become free with the next durable commit.
     revoked: Vec<u32>,
+    /// Kept blocks were given up since the last [`take_revocation`](Self::take_revocation).
+    revocation: bool,
 }
 
 impl Blocks {
@@ -95,10 +97,11 @@ impl Blocks {
             watched: false,
             kept: Vec::new(),
             revoked: Vec::new(),
+            revocation: false,
         }
     }
 
-    /// Data blocks are full from the first on, as `full` says.
+    /// Marks data blocks as written, from the first on, by the rule of `prefilled`.
     pub fn fill(&mut self, prefilled: &Prefilled) {
         let longest = prefilled.longest();
         for number in 0..prefilled.blocks() {
@@ -114,27 +117,27 @@ impl Blocks {
         }
     }
 
-    /// Flash pages of data that are needed.
+    /// Flash pages of data in need.
     pub fn needed(&self) -> u64 {
         self.needed
     }
 
-    /// Flash pages of data that may be needed at a time.
+    /// Flash pages of data that can be in use at once.
     pub fn capacity(&self) -> u64 {
         self.good.saturating_sub(self.aside)
     }
 
-    /// Free blocks for data.
+    /// Number of free data blocks.
     pub fn free_count(&self) -> usize {
         self.free.len()
     }
 
-    /// Free blocks for data, in order.
+    /// Free data blocks, in order.
     pub fn free_data(&self) -> impl Iterator<Item = u32> {
         self.free.iter().map(|(_, block)| *block)
     }
 
-    /// Free blocks for the table.
+    /// Number of free table blocks.
     pub fn free_mapping_count(&self) -> usize {
         self.free_mapping.len()
     }
@@ -159,7 +162,7 @@ impl Blocks {
         block >= self.first_data
     }
 
-    /// How free blocks are ordered.
+    /// Sort key of free blocks.
     fn key(&self, block: u32) -> (u32, u32) {
         (if self.released.is_some() { 0 } else { self.get(block).erases }, block)
     }
@@ -182,12 +185,12 @@ impl Blocks {
         }
     }
 
-    /// Free blocks that were used, and not taken by [`released`](Self::released).
+    /// Number of free blocks that were written and not taken by [`released`](Self::released).
     pub fn releasable(&self) -> usize {
         self.released.as_ref().map_or(0, BTreeSet::len)
     }
 
-    /// Takes the last of them: it is used again after all before it.
+    /// Takes the last of these blocks: it is reused after all others.
     pub fn released(&mut self) -> Option<u32> {
         self.released.as_mut()?.pop_last()
     }
@@ -196,8 +199,7 @@ impl Blocks {
         if block >= self.first_data { &mut self.free } else { &mut self.free_mapping }
     }
 
-    /// `count` more pages of `block` are needed.
-    #[inline]
+    /// Adds `count` valid pages to `block`.
     pub fn gain(&mut self, block: u32, count: u32) {
         self.list[block as usize].valid += count;
         if self.is_data(block) {
@@ -205,11 +207,13 @@ impl Blocks {
         }
     }
 
-    /// `count` pages of `block` are needed no more.
-    #[inline]
+    /// Removes `count` valid pages from `block`.
     pub fn lose(&mut self, block: u32, count: u32) {
         let state = &mut self.list[block as usize];
-        state.valid = state.valid.checked_sub(count).unwrap_or_else(|| panic!("block {block} loses what it has not"));
+        state.valid = state
+            .valid
+            .checked_sub(count)
+            .unwrap_or_else(|| panic!("block {block} has fewer than {count} valid pages"));
         if state.valid == 0 && count > 0 && state.used == Use::Closed {
             self.emptied.push(block);
         }
@@ -218,7 +222,7 @@ impl Blocks {
         }
     }
 
-    /// Opens a free block, the least worn: of data, or of the table.
+    /// Opens the least erased free block: a data block, or a table block.
     pub fn open(&mut self, data: bool) -> Option<u32> {
         let (_, block) = if data { self.free.pop_first() } else { self.free_mapping.pop_first() }?;
         let state = &mut self.list[block as usize];
@@ -230,7 +234,7 @@ impl Blocks {
         Some(block)
     }
 
-    /// It is not written any more.
+    /// Closes an open block.
     pub fn close(&mut self, block: u32) {
         self.clock += 1;
         let state = &mut self.list[block as usize];
@@ -241,12 +245,12 @@ impl Blocks {
         }
     }
 
-    /// Closings since this block's.
+    /// Returns how many blocks were closed after this one.
     pub fn age(&self, block: u32) -> u32 {
         self.clock - self.list[block as usize].closed
     }
 
-    /// What is durable needs no block that was emptied before: those that nobody reads or writes may be erased.
+    /// Frees emptied blocks that no operation uses: the durable state does not need them any more.
     pub fn release_emptied(&mut self) {
         for block in std::mem::take(&mut self.revoked) {
             self.free(block);
@@ -285,14 +289,18 @@ impl Blocks {
         }
     }
 
-    /// What is kept is kept no longer than until the next commit is durable. True if anything was.
-    pub fn revoke(&mut self) -> bool {
-        let any = !self.kept.is_empty();
+    /// Gives up the blocks kept for readers: they become free with the next durable commit.
+    pub fn revoke(&mut self) {
+        self.revocation |= !self.kept.is_empty();
         self.revoked.append(&mut self.kept);
-        any
     }
 
-    /// A block that was opened and never erased nor written is free again.
+    /// Returns whether blocks kept for readers were given up since the last call.
+    pub fn take_revocation(&mut self) -> bool {
+        std::mem::take(&mut self.revocation)
+    }
+
+    /// Returns an opened block, neither erased nor written, to the free blocks.
     pub fn unopen(&mut self, block: u32) {
         let state = &mut self.list[block as usize];
         assert!(state.used == Use::Open && state.valid == 0, "block {block}: {state:?}");
@@ -300,7 +308,7 @@ impl Blocks {
         self.insert_free(block);
     }
 
-    /// A block that was opened and never erased nor written is not used for now.
+    /// Sets an opened block, neither erased nor written, aside for now.
     pub fn set_aside(&mut self, block: u32) {
         self.unopen(block);
         self.remove_free(block);
@@ -309,7 +317,7 @@ impl Blocks {
         self.list[block as usize].used = Use::Aside;
     }
 
-    /// What was set aside is free again, and what is stuck may be collected again. True if there was any.
+    /// Frees blocks that were set aside, and allows collection of stuck ones. Returns whether there was any.
     pub fn try_again(&mut self) -> bool {
         let mut any = false;
         for block in self.first_data..self.list.len() as u32 {
@@ -324,7 +332,7 @@ impl Blocks {
         any
     }
 
-    /// Whether a commit would free a block of data, at the latest one after [`revoke`](Self::revoke).
+    /// Returns whether commits would free a data block: the next one, or the one after [`revoke`](Self::revoke).
     pub fn has_emptied(&self) -> bool {
         let idle = |block: &&u32| {
             let state = self.get(**block);
@@ -334,13 +342,13 @@ impl Blocks {
         emptied || !self.kept.is_empty() || !self.revoked.is_empty()
     }
 
-    /// Takes a free block of the table that is not what it was: it holds the journal that was found.
+    /// Marks a free table block as in use: it holds the journal that opening found.
     pub fn claim(&mut self, block: u32) {
         assert!(self.remove_free(block), "block {block} is not free");
         self.list[block as usize].used = Use::Open;
     }
 
-    /// Its erase failed, or no page of it is left: it is never used again.
+    /// Retires a block for good: its erase failed, or all its pages are worn.
     pub fn retire(&mut self, block: u32) {
         let state = self.list[block as usize];
         assert_eq!(state.valid, 0, "block {block} is retired with data");
@@ -351,7 +359,7 @@ impl Blocks {
         self.list[block as usize].used = Use::Bad;
     }
 
-    /// What is known of its worn pages.
+    /// Returns the worn pages of a block, one bit each, if there are any.
     pub fn worn(&self, block: u32) -> Option<&[u64]> {
         self.worn.get(&block).map(Vec::as_slice)
     }
@@ -360,7 +368,7 @@ impl Blocks {
         self.worn(block).is_some_and(|bits| bits[page as usize / 64] >> (page % 64) & 1 != 0)
     }
 
-    /// Page `page` of it is worn out.
+    /// Records that page `page` of a block is worn out.
     pub fn wear_out(&mut self, block: u32, page: u32) {
         if self.is_worn(block, page) {
             return;
@@ -374,8 +382,7 @@ impl Blocks {
         self.newly_worn.push(u64::from(block) * u64::from(self.pages) + u64::from(page));
     }
 
-    /// What a block is found to be when the memory is opened, before the journal is read: what is not free for certain is
-    /// closed.
+    /// Restores a block's state from the directory, before the journal is read.
     pub fn restore(&mut self, block: u32, erases: u32, bad: bool) {
         if bad {
             self.retire(block);
@@ -387,7 +394,7 @@ impl Blocks {
         }
     }
 
-    /// After the journal: what holds something is closed, and all else is free.
+    /// Closes blocks with valid pages once the journal is read; all others are free.
     pub fn settle(&mut self) {
         for block in self.first_mapping..self.list.len() as u32 {
             let state = self.list[block as usize];

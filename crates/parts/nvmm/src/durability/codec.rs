@@ -1,4 +1,4 @@
-//! Bytes of what is kept in flash: little-endian numbers one after the other.
+//! Encoding of metadata in flash: a sequence of little-endian numbers.
 
 #[derive(Default)]
 pub(crate) struct Writer(pub Vec<u8>);
@@ -15,7 +15,7 @@ impl Writer {
     }
 }
 
-/// Reads what a [`Writer`] wrote; `None` past its end.
+/// Reads what a [`Writer`] wrote; returns `None` past its end.
 pub(crate) struct Reader<'a>(pub &'a [u8]);
 
 impl<'a> Reader<'a> {

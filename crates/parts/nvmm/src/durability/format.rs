@@ -1,17 +1,17 @@
-//! What the controller keeps in flash beside data: roots, the directory, journal pages, chunks of the table.
+//! Metadata in flash: roots, the directory, journal pages, and chunks of the table.
 //!
-//! A chunk fills its flash page. Pages of the other kinds begin with a [`Header`]. The *root* is in one of four blocks that
-//! take turns: the newest one that can be read counts. It leads to the *directory* (the small state, where each chunk is,
-//! what is known of each block), whose pages lead one to the next, and to the first block of the *journal*. Journal pages
-//! come in groups, one a commit; a group counts if all of it can be read, and all before it.
+//! A chunk fills its flash page. Pages of the other kinds begin with a [`Header`]. Four blocks hold the *root* in turn;
+//! the newest readable one counts. It names the first page of the *directory* (the small state, the place of each
+//! chunk, the state of each block), whose pages form a list, and the first block of the *journal*. Each commit writes
+//! one group of journal pages; a group counts only if all its pages, and all groups before it, are readable.
 
-use crate::codec::{Reader, Writer};
-use crate::epochs::{Epochs, Token};
+use crate::durability::codec::{Reader, Writer};
+use crate::table::epochs::{Epochs, Token};
 
 /// Bytes of a [`Header`].
 pub(crate) const HEADER: usize = 56;
 
-/// What a page is.
+/// The kind of a page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum PageKind {
     Root = 1,
@@ -19,33 +19,33 @@ pub(crate) enum PageKind {
     Journal = 3,
 }
 
-/// The beginning of a page that is not a chunk.
+/// The header of a page that is not a chunk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Header {
     pub kind: PageKind,
-    /// The root's number, growing; of a journal page, that of the root it follows.
+    /// The root's number, which grows; in a journal page, the number of the root before it.
     pub root: u64,
     /// Root: first page of the directory. Directory: its next page, or nowhere. Journal: the group.
     pub link: u64,
-    /// Journal: the block that the journal goes on in after this one.
+    /// Journal: the block where the journal continues after this one.
     pub next: u32,
-    /// Journal: which page of the group this is.
+    /// Journal: the page's number in its group.
     pub number: u32,
-    /// Journal: pages of the group.
+    /// Journal: number of pages in the group.
     pub count: u32,
-    /// Bytes that follow.
+    /// Bytes of the body.
     pub bytes: u32,
 }
 
 const MAGIC: u64 = u64::from_le_bytes(*b"nvmm\0\0\0\x01");
 
 impl Header {
-    /// Where in the page [`link`](Self::link) is.
+    /// Position of [`link`](Self::link) in the page.
     pub const LINK: std::ops::Range<usize> = 24..32;
-    /// Where [`next`](Self::next) is.
+    /// Position of [`next`](Self::next) in the page.
     pub const NEXT: std::ops::Range<usize> = 32..36;
 
-    /// The page: header, `body`, zeros.
+    /// Builds the page: header, `body`, zeros.
     pub fn page(&self, body: &[u8], page_bytes: usize) -> Box<[u8]> {
         assert!(HEADER + body.len() <= page_bytes && body.len() == self.bytes as usize);
         let mut writer = Writer(Vec::with_capacity(page_bytes));
@@ -62,7 +62,7 @@ impl Header {
         writer.0.into_boxed_slice()
     }
 
-    /// Header and body of a page of this format, if it is one.
+    /// Parses a page into header and body; `None` if it is not of this format.
     pub fn parse(page: &[u8]) -> Option<(Header, &[u8])> {
         let mut reader = Reader(page.get(..HEADER)?);
         if reader.u64()? != MAGIC {
@@ -81,17 +81,17 @@ impl Header {
     }
 }
 
-/// What is kept in full with every commit.
+/// State that every commit stores in full.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Small {
     pub epochs: Epochs,
-    /// Free version entries: head of the list, the first that was never used, how many there are.
+    /// Free version entries: head of the list, the first one never used, and their number.
     pub free: u32,
     pub fresh: u32,
     pub available: u32,
-    /// Flash pages found worn out since the directory was written.
+    /// Flash pages found worn out since the last directory.
     pub worn: Vec<u64>,
-    /// Blocks that have become bad since.
+    /// Blocks that went bad since the last directory.
     pub bad: Vec<u32>,
 }
 

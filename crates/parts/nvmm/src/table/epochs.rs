@@ -1,21 +1,22 @@
-//! Time: sync epochs, of which the table has 24 bits, and tokens, which are never used twice.
+//! Time: sync epochs, stored in 24 bits of the table, and tokens, which are never reused.
 
-/// What sync returns: a state of the memory that can be restored. Full width: no two syncs of a memory have the same.
+/// The result of a sync: names a state of the memory that can be restored. No two syncs of a memory return the same
+/// token.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Token(pub u64);
 
-/// The epoch that is being written, and those that are kept.
+/// The present epoch, and the kept ones.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Epochs {
-    /// Written into entries now.
+    /// The present epoch, written into new entries.
     pub now: u32,
-    /// Of the last completed sync (or rollback): what a power cut leads back to.
+    /// The epoch of the last completed sync or rollback, to which a power cut leads back.
     pub synced: u32,
-    /// Live tokens, oldest first, with the epoch each stands for.
+    /// Live tokens, oldest first, each with its epoch.
     pub tokens: Vec<(Token, u32)>,
     /// The next token.
     pub next: u64,
-    /// Epochs that are kept, newest first: of the last sync and of the tokens.
+    /// Kept epochs, newest first: those of the last sync and of live tokens.
     views: Vec<u32>,
 }
 
@@ -38,18 +39,17 @@ impl Epochs {
         self.views.dedup();
     }
 
-    /// Epochs that are kept, newest first.
-    #[inline]
+    /// Returns the kept epochs, newest first.
     pub fn views(&self) -> &[u32] {
         &self.views
     }
 
-    /// The epoch `token` stands for.
+    /// Returns the epoch of `token`.
     pub fn find(&self, token: Token) -> Option<u32> {
         self.tokens.iter().find(|(t, _)| *t == token).map(|(_, epoch)| *epoch)
     }
 
-    /// Ends the epoch. True if one is not kept any more that was.
+    /// Ends the present epoch. Returns whether a kept epoch is no longer kept.
     pub fn sync(&mut self) -> (Token, bool) {
         let token = Token(self.next);
         let dropped = !self.tokens.iter().any(|(_, epoch)| *epoch == self.synced);
@@ -61,26 +61,26 @@ impl Epochs {
         (token, dropped)
     }
 
-    /// Back to `epoch`: what is newer never was.
+    /// Returns to `epoch` and discards newer ones.
     pub fn rollback(&mut self, epoch: u32) {
         self.tokens.retain(|(_, e)| *e <= epoch);
         (self.synced, self.now) = (epoch, epoch + 1);
         self.look();
     }
 
-    /// `token` is needed no more.
+    /// Drops `token`.
     pub fn drop(&mut self, token: Token) {
         self.tokens.retain(|(t, _)| *t != token);
         self.look();
     }
 
-    /// What the times of entries become when epochs are numbered anew, so that none has to be larger than there are kept
-    /// ones: entries of one time stay so, and on the same side of every epoch that is kept.
+    /// Returns the new time of an entry when epochs are renumbered, so that no time exceeds the number of kept epochs.
+    /// Equal times stay equal, and each stays on the same side of every kept epoch.
     pub fn renumbered(&self, time: u32) -> u32 {
         self.views.iter().rev().take_while(|view| **view < time).count() as u32
     }
 
-    /// Numbers the epochs anew, as entries were by [`renumbered`](Self::renumbered).
+    /// Renumbers the epochs, like [`renumbered`](Self::renumbered) does for entries.
     pub fn renumber(&mut self) {
         let old = self.clone();
         for (_, epoch) in &mut self.tokens {

@@ -1,111 +1,110 @@
-//! A new memory, and one that was there before: its state comes from flash alone.
+//! Creating a memory, and opening one from the content of flash alone.
 
 use media::{Geometry, PageAddr};
 
 use crate::Nvmm;
-use crate::codec::Reader;
 use crate::config::{ANCHORS, Config, ConfigError};
-use crate::entry::Entry;
-use crate::format::{Header, PageKind, Small};
-use crate::layout::Layout;
-use crate::prefilled::Prefilled;
+use crate::durability::codec::Reader;
+use crate::durability::format::{Header, PageKind, Small};
+use crate::space::layout::Layout;
+use crate::table::entry::Entry;
+use crate::table::prefilled::Prefilled;
 use crate::table::{Data, Fault, NOWHERE, OWNER};
 
-/// Flash as it is found when a memory is made or opened.
+/// The flash on which a memory is created or opened.
 pub trait Medium {
-    /// Its shape.
+    /// Returns its geometry.
     fn geometry(&self) -> &Geometry;
-    /// Whether a block is marked bad.
+    /// Returns whether a block is marked bad.
     fn is_bad(&self, block: media::BlockAddr) -> bool;
-    /// Puts what a flash page holds that the controller wrote for itself ([`crate::Content::Own`]) into `into`; false if
-    /// it cannot be read or holds none. What was torn must not be taken for whole: that is for the medium to know, by its
-    /// error correction or a checksum.
+    /// Reads the metadata of a flash page ([`crate::Content::Own`]) into `into`. Returns false if the page is
+    /// unreadable or holds none. The medium must detect torn pages, by error correction or a checksum.
     fn read(&self, page: PageAddr, into: &mut Vec<u8>) -> bool;
 }
 
-/// Why a memory cannot be opened.
+/// The reason why a memory cannot be opened.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum OpenError {
-    /// The configuration cannot work.
+    /// The configuration is invalid.
     #[error("{0}")]
     Config(#[from] ConfigError),
-    /// The medium has another shape than the configuration says.
-    #[error("the medium is {found:?}, expected {expected:?}")]
+    /// The medium's geometry differs from the configuration's.
+    #[error("the medium has {found:?}, expected {expected:?}")]
     Geometry {
-        /// The medium's.
+        /// The medium's geometry.
         found: Box<Geometry>,
-        /// The configuration's.
+        /// The configuration's geometry.
         expected: Box<Geometry>,
     },
-    /// No root: it was never a memory.
-    #[error("no root is found: this is not a memory, or none that was ever made whole")]
+    /// No root was found: the medium never held a memory.
+    #[error("no root found: not a memory, or its creation never completed")]
     NoRoot,
-    /// Made with another geometry, another number of pages, versions, tokens, segments.
-    #[error(
-        "the memory was made with other sizes than it is opened with: word {word} of its root is {found}, expected {expected}"
-    )]
+    /// The memory was created with another geometry, or other numbers of pages, versions, tokens or segments.
+    #[error("the memory was created with other sizes: word {word} of its root is {found}, expected {expected}")]
     Sizes {
-        /// Which of them, in the order of the root.
+        /// The differing word of the root.
         word: usize,
-        /// As it was made.
+        /// Its value at creation.
         found: u32,
-        /// As it is opened.
+        /// The configuration's value.
         expected: u32,
     },
-    /// A part of the directory or the table cannot be read.
-    #[error("{what} cannot be read: flash page {flash_page}")]
+    /// A part of the directory or the table is unreadable.
+    #[error("{what} is unreadable: flash page {flash_page}")]
     Unreadable {
-        /// What.
+        /// The unreadable part.
         what: &'static str,
-        /// Which flash page.
+        /// Its flash page.
         flash_page: u64,
     },
 }
 
-/// What opening took.
+/// The work that opening took.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct OpenReport {
     /// Flash pages read.
     pub pages_read: u64,
-    /// Groups of the journal that counted.
+    /// Journal groups applied.
     pub groups: u64,
-    /// Pages with versions newer than the last sync, which were taken back.
+    /// Pages whose versions newer than the last sync were removed.
     pub taken_back: u64,
 }
 
 impl Nvmm {
-    /// A new, empty memory. Whatever was on the medium is given up.
+    /// Creates an empty memory. Discards any content of the medium.
     ///
     /// # Errors
-    /// A configuration that cannot work, or is not the medium's.
+    /// An invalid configuration, or one for another medium.
     pub fn format(config: Config, medium: &impl Medium) -> Result<Nvmm, OpenError> {
         let mut nvmm = Nvmm::empty(config, medium)?;
-        // Older roots must not win.
+        // Number new roots above any old one on the medium.
         if let Some((root, block, ..)) = find_root(&nvmm.layout, medium, &mut OpenReport::default()) {
-            (nvmm.anchors.root, nvmm.anchors.newest) = (root.root, Some(block));
+            (nvmm.durable.anchors.root, nvmm.durable.anchors.newest) = (root.root, Some(block));
         }
         nvmm.table.changed.clear();
-        nvmm.want_open = true;
+        nvmm.durable.due.open = true;
         Ok(nvmm)
     }
 
-    /// A new memory all of whose pages hold something that was written segment after segment, by application 1, and is
-    /// everybody's: what a simulation begins with. It must not be opened again: flash does not say where all that lies.
+    /// Creates a memory whose pages are all written, segment by segment, by application 1, and accessible to all: the
+    /// initial state of simulations. It cannot be opened again, because flash does not record this state.
     ///
     /// # Errors
-    /// As [`format`](Self::format); if there is no room for that much, or entries for versions are too few.
+    /// Like [`format`](Self::format), or if there is too little space, or there are too few version entries.
     pub fn format_full(config: Config, medium: &impl Medium) -> Result<Nvmm, OpenError> {
         let mut nvmm = Nvmm::format(config, medium)?;
         let prefilled = Prefilled::new(&nvmm.config, &nvmm.layout);
         let (pages, room) = (prefilled.flash_pages(), nvmm.blocks.capacity());
         if pages > room {
-            let text = format!("{pages} flash pages of data, expected at most {room}, which the memory has room for");
+            let text = format!("{pages} flash pages of data, expected at most {room}, the room of the memory");
             return Err(ConfigError(text).into());
         }
         let (entries, least) =
             (nvmm.config.versions, u64::from(nvmm.config.pages + 4) * u64::from(nvmm.config.segments));
         if u64::from(entries) < least {
-            let text = format!("{entries} entries for versions, expected at least {least} where all pages are written");
+            let text = format!(
+                "{entries} version entries, expected at least {least} for a memory whose pages are all written"
+            );
             return Err(ConfigError(text).into());
         }
         nvmm.blocks.fill(&prefilled);
@@ -113,10 +112,10 @@ impl Nvmm {
         Ok(nvmm)
     }
 
-    /// Opens a memory that is there. It is as its last completed sync, rollback or drop left it.
+    /// Opens an existing memory, in the state of its last completed sync, rollback or drop.
     ///
     /// # Errors
-    /// If it is none, is another one, or cannot be read.
+    /// If the medium holds no memory, a different one, or an unreadable one.
     pub fn open(config: Config, medium: &impl Medium) -> Result<(Nvmm, OpenReport), OpenError> {
         let mut nvmm = Nvmm::empty(config, medium)?;
         let mut report = OpenReport::default();
@@ -133,16 +132,16 @@ impl Nvmm {
                 return Err(OpenError::Sizes { word, found, expected });
             }
         }
-        (nvmm.anchors.root, nvmm.anchors.newest) = (root.root, Some(block));
+        (nvmm.durable.anchors.root, nvmm.durable.anchors.newest) = (root.root, Some(block));
         nvmm.read_directory(root.link, medium, &mut report)?;
         nvmm.read_journal(root.next, medium, &mut report)?;
-        nvmm.committed = (root.root, nvmm.journal.group);
+        nvmm.durable.committed = (root.root, nvmm.durable.journal.group);
         nvmm.blocks.settle();
-        let journal = std::mem::take(&mut nvmm.journal.blocks);
+        let journal = std::mem::take(&mut nvmm.durable.journal.blocks);
         for block in &journal {
             nvmm.blocks.claim(*block);
         }
-        nvmm.journal.blocks = journal;
+        nvmm.durable.journal.blocks = journal;
         let synced = nvmm.epochs.synced;
         let before = nvmm.stats.rolled_back;
         let tokens = nvmm.epochs.clone();
@@ -150,20 +149,20 @@ impl Nvmm {
             nvmm.load_now(fault, medium, &mut report)?;
         }
         nvmm.roll_back(synced).expect("in DRAM");
-        // Tokens are at most as new as the last sync or rollback.
+        // No token is newer than the last sync or rollback.
         assert_eq!(nvmm.epochs.tokens, tokens.tokens);
         report.taken_back = nvmm.stats.rolled_back - before;
         nvmm.table.changed.clear();
-        nvmm.want_open = true;
-        nvmm.stale = true;
+        nvmm.durable.due.open = true;
+        nvmm.durable.due.stale = true;
         Ok((nvmm, report))
     }
 
-    /// Brings all of the table into DRAM, for whoever opens it while another writes: the table's own blocks are not kept for readers.
-    /// `anew`: all of it is written once more by the next commit.
+    /// Loads the whole table into DRAM, for a reader next to a writer: the table's own blocks are not kept for readers.
+    /// With `anew`, the next commit writes all of it again.
     ///
     /// # Errors
-    /// If a part cannot be read.
+    /// If a part is unreadable.
     pub fn bring_all(&mut self, medium: &impl Medium, anew: bool) -> Result<(), OpenError> {
         for chunk in 0..self.table.chunks.len() as u32 {
             if let Data::InFlash = self.table.chunks[chunk as usize].data {
@@ -175,12 +174,12 @@ impl Nvmm {
         Ok(())
     }
 
-    /// The newest root on `medium`, which another may be writing to.
+    /// Returns the number of the newest root on `medium`, which another process may be writing.
     pub fn newest_root(config: Config, medium: &impl Medium) -> Option<u64> {
         find_root(&Layout::new(&config), medium, &mut OpenReport::default()).map(|(root, ..)| root.root)
     }
 
-    /// That all chains with something newer than `epoch` are in DRAM.
+    /// Checks that all chains with an entry newer than `epoch` are in DRAM.
     fn find_newer(&mut self, epoch: u32) -> Result<(), Fault> {
         for chunk in 0..self.table.page_chunks() {
             if self.table.chunks[chunk as usize].newest <= epoch {
@@ -221,7 +220,7 @@ impl Nvmm {
                 Header::parse(&bytes).filter(|(h, _)| h.kind == PageKind::Directory).ok_or(unreadable(at))?;
             body.extend_from_slice(piece);
             self.blocks.gain(self.layout.block_of(at), 1);
-            self.directory.push(at);
+            self.durable.directory.push(at);
             at = header.link;
         }
         self.parse_directory(&body).ok_or(unreadable(first))
@@ -245,7 +244,7 @@ impl Nvmm {
                 return None;
             }
             for word in 0..if flags & 2 != 0 { self.layout.pages.div_ceil(64) } else { 0 } {
-                for bit in crate::vector::bits(reader.u64()?) {
+                for bit in crate::table::vector::bits(reader.u64()?) {
                     self.blocks.wear_out(block, word * 64 + bit);
                 }
             }
@@ -275,13 +274,13 @@ impl Nvmm {
         Some(())
     }
 
-    /// Applies the groups of the journal that are whole, one after the other.
+    /// Applies the complete groups of the journal, in order.
     fn read_journal(&mut self, first: u32, medium: &impl Medium, report: &mut OpenReport) -> Result<(), OpenError> {
         let (mut block, mut bytes) = (first, Vec::new());
         let mut group: Vec<Option<Vec<u8>>> = Vec::new();
-        self.journal.group = 0;
+        self.durable.journal.group = 0;
         loop {
-            self.journal.blocks.push(block);
+            self.durable.journal.blocks.push(block);
             let mut next = None;
             for page in 0..self.layout.pages {
                 report.pages_read += 1;
@@ -289,24 +288,26 @@ impl Nvmm {
                     continue;
                 }
                 let Some((header, body)) = Header::parse(&bytes) else { continue };
-                if header.kind != PageKind::Journal || header.root != self.anchors.root {
+                if header.kind != PageKind::Journal || header.root != self.durable.anchors.root {
                     continue;
                 }
                 next = Some(header.next);
-                if header.link != self.journal.group + 1 {
+                if header.link != self.durable.journal.group + 1 {
                     continue;
                 }
                 group.resize(header.count as usize, None);
                 group[header.number as usize] = Some(body.to_vec());
                 if group.iter().all(Option::is_some) {
                     let whole: Vec<u8> = group.drain(..).flatten().flatten().collect();
-                    self.journal.group += 1;
+                    self.durable.journal.group += 1;
                     report.groups += 1;
                     self.apply_group(&whole, medium, report)?;
                 }
             }
             match next {
-                Some(next) if next < self.layout.first_data && !self.journal.blocks.contains(&next) => block = next,
+                Some(next) if next < self.layout.first_data && !self.durable.journal.blocks.contains(&next) => {
+                    block = next
+                }
                 _ => return Ok(()),
             }
         }
@@ -338,7 +339,7 @@ impl Nvmm {
     }
 }
 
-/// The newest root, its block, and its body.
+/// Returns the newest root, its block, and its body.
 fn find_root(layout: &Layout, medium: &impl Medium, report: &mut OpenReport) -> Option<(Header, u32, Vec<u8>)> {
     let mut newest: Option<(Header, u32, Vec<u8>)> = None;
     let mut bytes = Vec::new();

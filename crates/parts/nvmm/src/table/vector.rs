@@ -1,37 +1,34 @@
-//! The bit vector: where in a block a page's segments lie (NVMM, "Use of the Bit Vector's Sub-Page Valid Bits").
+//! The bit vector: the places of a page's segments in a block (NVMM, "Use of the Bit Vector's Sub-Page Valid Bits").
 //!
-//! Bit i stands for the flash page i after the starting one, and for segment i modulo the segments of a page: with the
-//! paper's eight segments of 8 KB, a segment lies at its home or 8, 16 or 24 flash pages further. Flash pages are counted
-//! round the block: beyond its last comes its first, so that a block has a place for any segment as long as it has any
-//! page left. (The paper's examples never reach a block's end.)
+//! Bit i stands for the flash page i after the starting one, and for segment i modulo the segments per page. With the
+//! paper's eight segments of 8 KB, a segment lies in its first position or 8, 16 or 24 flash pages further. Flash pages
+//! wrap around within the block, so any segment finds a place while the block has a free page. (The paper's examples
+//! never reach a block's end.)
 
 use std::fmt;
 
-/// 32 bits, the first is bit 0.
+/// 32 bits; the first is bit 0.
 #[derive(Clone, Copy, Default, PartialEq, Eq)]
 pub struct Vector(pub u32);
 
-/// Bits of a vector: flash pages that a starting page reaches.
+/// Bits of a vector: the flash pages within reach of a starting page.
 pub const REACH: u32 = 32;
 
 impl Vector {
     /// No segment.
     pub const NONE: Vector = Vector(0);
 
-    /// As the paper prints it: the first bit is the most significant.
-    #[inline]
+    /// Returns the bits in the paper's order, where the first is the most significant.
     pub const fn printed(self) -> u32 {
         self.0.reverse_bits()
     }
 
-    /// From what the paper prints.
-    #[inline]
+    /// Builds a vector from the paper's notation.
     pub const fn from_printed(bits: u32) -> Vector {
         Vector(bits.reverse_bits())
     }
 
-    /// The segments it has, a bit each, of `segments` (4, 8 or 16) to a page.
-    #[inline]
+    /// Returns its segments, one bit each, for pages of `segments` (4, 8 or 16) segments.
     pub const fn segments(self, segments: u32) -> u32 {
         let mut folded = self.0 | self.0 >> 16;
         if segments <= 8 {
@@ -43,8 +40,7 @@ impl Vector {
         folded & ((1 << segments) - 1)
     }
 
-    /// The bits that stand for the segments of `mask`.
-    #[inline]
+    /// Returns all bits that stand for the segments of `mask`.
     pub const fn of_segments(mask: u32, segments: u32) -> Vector {
         let mut bits = mask;
         let mut shift = segments;
@@ -55,15 +51,13 @@ impl Vector {
         Vector(bits)
     }
 
-    /// How far from the starting page `segment` lies, if it is here.
-    #[inline]
+    /// Returns the distance of `segment` from the starting page, if it is present.
     pub fn distance(self, segment: u32, segments: u32) -> Option<u32> {
         let bits = self.0 & Vector::of_segments(1 << segment, segments).0;
         (bits != 0).then(|| bits.trailing_zeros())
     }
 
-    /// The bits, ascending.
-    #[inline]
+    /// Returns the set bits, ascending.
     pub fn iter(self) -> impl Iterator<Item = u32> {
         let mut rest = self.0;
         std::iter::from_fn(move || {
@@ -75,19 +69,18 @@ impl Vector {
         })
     }
 
-    /// How many segments.
-    #[inline]
+    /// Returns the number of segments.
     pub const fn count(self) -> u32 {
         self.0.count_ones()
     }
 }
 
-/// The bits of `word` that are set, ascending.
+/// Returns the set bits of `word`, ascending.
 pub(crate) fn bits(word: u64) -> impl Iterator<Item = u32> {
     Vector(word as u32).iter().chain(Vector((word >> 32) as u32).iter().map(|bit| bit + 32))
 }
 
-/// As the paper prints it, in groups of eight bits.
+/// Formats like the paper, in groups of eight bits.
 impl fmt::Display for Vector {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let [a, b, c, d] = self.printed().to_be_bytes();
