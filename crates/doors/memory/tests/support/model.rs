@@ -1,4 +1,4 @@
-//! The obvious memory: a dictionary of pages, and a full copy of it for every sync.
+//! The reference model of a memory: a map of pages, with a full copy for every sync.
 
 use std::collections::BTreeMap;
 
@@ -7,28 +7,28 @@ use memory::{Error, Memory, Token};
 
 pub type Pages = BTreeMap<u64, Vec<u8>>;
 
-/// A token, its name, and what it stands for.
-pub type Kept = (Token, Option<String>, Pages);
+/// A token, its name, and the content that it stands for.
+pub type Snapshot = (Token, Option<String>, Pages);
 
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct State {
     pub now: Pages,
-    pub kept: Vec<Kept>,
+    pub snapshots: Vec<Snapshot>,
 }
 
 impl State {
-    /// What a crash leaves of it, if this was the last state that a sync, a rollback or a drop completed.
+    /// Returns the tokens and names, as `Memory::tokens` does.
     pub fn tokens(&self) -> Vec<(Token, Option<String>)> {
-        self.kept.iter().map(|(token, name, _)| (*token, name.clone())).collect()
+        self.snapshots.iter().map(|(token, name, _)| (*token, name.clone())).collect()
     }
 }
 
-/// Whether `memory` holds these pages and no others; what is wrong.
+/// Checks that `memory` contains exactly these pages.
 pub fn compare<D: Device>(memory: &mut Memory<D>, pages: &Pages) -> Result<(), String> {
     compare_but(memory, pages, |_, _| false)
 }
 
-/// The same, but for pages of which `lost` says, by their address and error, that they may be lost.
+/// Like [`compare`], but tolerates errors for which `lost` returns true, given the page's address.
 pub fn compare_but<D: Device>(
     memory: &mut Memory<D>,
     pages: &Pages,
@@ -41,8 +41,8 @@ pub fn compare_but<D: Device>(
             (Ok(()), Some(expected)) if *expected == bytes => {}
             (Err(Error::NotAllocated { .. }), None) => {}
             (Err(error), _) if lost(address, &error) => {}
-            (Ok(()), Some(_)) => return Err(format!("{address:#x} holds other bytes")),
-            (Ok(()), None) => return Err(format!("{address:#x} is there")),
+            (Ok(()), Some(_)) => return Err(format!("{address:#x} has different bytes")),
+            (Ok(()), None) => return Err(format!("{address:#x} is allocated")),
             (Err(error), _) => return Err(error.to_string()),
         }
     }

@@ -1,4 +1,4 @@
-//! Readers and backups beside a writer, on real files; and a writer that is killed while they go on.
+//! Readers and backups concurrent with a writer on real files, including a writer that is killed meanwhile.
 
 mod support;
 
@@ -13,7 +13,7 @@ use std::time::Duration;
 
 use memory::{Error, Memory, Options, Reader, backup};
 use sim::Streams;
-use support::place::{Place, made, options, words};
+use support::place::{Place, create, message, options};
 
 const DRAM: u64 = 1 << 20;
 
@@ -22,10 +22,10 @@ fn open(place: &Place) -> Reader {
 }
 
 #[test]
-fn a_reader_has_the_last_sync_until_it_is_refreshed() {
-    let (place, mut memory) = made("reader");
-    let at = memory.alloc(200_000, false).expect("room");
-    memory.name("field", at, 200_000).expect("there");
+fn a_reader_keeps_the_last_sync_until_it_is_refreshed() {
+    let (place, mut memory) = create("reader");
+    let at = memory.alloc(200_000, false).expect("enough space");
+    memory.name("field", at, 200_000).expect("exists");
     memory.write(at, &[1; 200_000]).expect("written");
     let first = memory.sync(Some("first")).expect("synced");
     memory.write(at, &[2; 100_000]).expect("written");
@@ -38,7 +38,8 @@ fn a_reader_has_the_last_sync_until_it_is_refreshed() {
     let mut found = vec![0; 200_000];
     reader.read(at, &mut found).expect("read");
     assert!(found[..100_000] == [2; 100_000] && found[100_000..] == [1; 100_000]);
-    // Over and over, more than the file has room for beside what the reader has: each is told, or right.
+    // Write more than the file can hold in addition to the reader's state: the reader must see that state or report it
+    // stale.
     for round in 4..40u8 {
         memory.write(at, &[round; 200_000]).expect("written");
         let token = memory.sync(None).expect("synced");
@@ -55,35 +56,35 @@ fn a_reader_has_the_last_sync_until_it_is_refreshed() {
     reader.read(at, &mut found).expect("read");
     assert!(found == [39; 200_000]);
     assert_eq!(reader.verify().expect("read").0.len(), 0);
-    // Nothing of what the writer has in DRAM was disturbed, and the state is the writer's still.
+    // The reader has neither changed the state nor disturbed the writer's cached data.
     memory.rollback(second).expect("live");
     memory.read(at, &mut found).expect("read");
     assert!(found[..100_000] == [2; 100_000] && found[100_000..] == [1; 100_000]);
 }
 
-/// Whether a hole that is punched takes no room at once.
+/// Returns whether punching a hole frees disk space at once.
 fn has_holes() -> bool {
     let place = Place::new("holes");
     let file = fs::OpenOptions::new().read(true).write(true).create_new(true).open(&place.0).expect("a file");
-    let blocks = || file.metadata().expect("there").blocks();
+    let blocks = || file.metadata().expect("exists").blocks();
     file.write_all_at(&vec![1; 1 << 20], 0).and_then(|()| file.sync_data()).expect("written");
     let before = blocks();
     direct::punch(&file, 0, 1 << 20).and_then(|()| file.sync_data()).is_ok() && blocks() + 1024 <= before
 }
 
-/// While somebody reads nothing of theirs is written over, as long as there is other room; when they go it is room again.
+/// The writer does not reuse a reader's blocks while it has other space, and gets them back when the reader closes.
 #[test]
-fn what_a_reader_holds_is_room_again_when_it_goes() {
+fn blocks_kept_for_a_reader_are_freed_when_it_closes() {
     if !has_holes() {
-        eprintln!("not tested: the file system has no holes, or tells of them later");
+        eprintln!("not tested: the file system has no holes, or frees them late");
         return;
     }
-    let (place, mut memory) = made("held");
-    let at = memory.alloc(1 << 20, false).expect("room");
+    let (place, mut memory) = create("held");
+    let at = memory.alloc(1 << 20, false).expect("enough space");
     memory.write(at, &[1; 1 << 20]).expect("written");
     let token = memory.sync(None).expect("synced");
     memory.drop_token(token).expect("live");
-    let blocks = |path: &Path| fs::metadata(path).expect("there").blocks() * 512;
+    let blocks = |path: &Path| fs::metadata(path).expect("exists").blocks() * 512;
     let disk = || blocks(&place.0);
     let mut reader = open(&place);
     let round = |memory: &mut Memory, fill: u8| {
@@ -93,7 +94,7 @@ fn what_a_reader_holds_is_room_again_when_it_goes() {
     };
     (2..5).for_each(|fill| round(&mut memory, fill));
     let mut found = vec![0; 1 << 20];
-    reader.read(at, &mut found).expect("there was other room");
+    reader.read(at, &mut found).expect("there was other space");
     assert!(found == [1; 1 << 20]);
     let held = disk();
     drop(reader);
@@ -104,8 +105,8 @@ fn what_a_reader_holds_is_room_again_when_it_goes() {
 
 #[test]
 fn a_backup_is_a_memory_with_all_its_tokens() {
-    let (place, mut memory) = made("original");
-    let at = memory.alloc(300_000, false).expect("room");
+    let (place, mut memory) = create("original");
+    let at = memory.alloc(300_000, false).expect("enough space");
     let token = |memory: &mut Memory, fill: u8| {
         memory.write(at + 1000 * u64::from(fill), &vec![fill; 250_000]).expect("written");
         memory.sync(Some(&format!("state {fill}"))).expect("synced")
@@ -116,8 +117,8 @@ fn a_backup_is_a_memory_with_all_its_tokens() {
     assert_eq!(backup(&place.0, &copy.0).expect("copied").len(), 0);
     memory.sync(None).expect("synced");
     assert_eq!(
-        words(backup(&place.0, &copy.0)),
-        format!("{}: cannot be made: File exists (os error 17)", copy.0.display())
+        message(backup(&place.0, &copy.0)),
+        format!("{}: cannot be created: File exists (os error 17)", copy.0.display())
     );
     let mut copied = Memory::open(&copy.0, &options()).expect("opened");
     assert_eq!(copied.tokens().expect("read").len(), 5);
@@ -135,83 +136,83 @@ fn a_backup_is_a_memory_with_all_its_tokens() {
 }
 
 #[test]
-fn what_is_exported_is_plain_bytes() {
-    let (place, mut memory) = made("exported");
-    let at = memory.alloc(1_500_000, false).expect("room");
+fn an_export_contains_the_plain_bytes_of_an_area() {
+    let (place, mut memory) = create("exported");
+    let at = memory.alloc(1_500_000, false).expect("enough space");
     let bytes: Vec<u8> = (0..1_500_000u32).map(|n| (n % 253) as u8).collect();
     memory.write(at, &bytes).expect("written");
-    memory.name("area", at + 7, 1_400_001).expect("there");
+    memory.name("area", at + 7, 1_400_001).expect("exists");
     memory.sync(None).expect("synced");
     memory.write(at, &[0; 1000]).expect("written");
     let (area, whole) = (Place::new("area"), Place::new("whole"));
     let mut reader = open(&place);
     assert_eq!(reader.export(Some("area"), &area.0).expect("exported"), 1_400_001);
-    assert!(fs::read(&area.0).expect("there") == bytes[7..][..1_400_001]);
+    assert!(fs::read(&area.0).expect("exists") == bytes[7..][..1_400_001]);
     assert_eq!(reader.export(None, &whole.0).expect("exported"), (4 << 20) + 65536);
-    let found = fs::read(&whole.0).expect("there");
+    let found = fs::read(&whole.0).expect("exists");
     assert!(found[at as usize..][..bytes.len()] == bytes && found[..65536].iter().all(|byte| *byte == 0));
     let nothing = Place::new("nothing");
-    assert_eq!(words(reader.export(Some("nobody"), &nothing.0)), "name \"nobody\": no area has it");
+    assert_eq!(message(reader.export(Some("nobody"), &nothing.0)), "name \"nobody\": no area has this name");
     assert!(!nothing.0.exists());
 }
 
 #[test]
-fn a_bad_page_is_named_and_the_rest_is_read_and_copied() {
-    let (place, mut memory) = made("bad");
-    let at = memory.alloc(500_000, false).expect("room");
+fn a_bad_page_is_reported_and_the_rest_is_read_and_copied() {
+    let (place, mut memory) = create("bad");
+    let at = memory.alloc(500_000, false).expect("enough space");
     memory.write(at, &[9; 500_000]).expect("written");
     let marker = b"a marker that is found again";
     memory.write(at + 123_456, marker).expect("written");
     memory.sync(Some("it")).expect("synced");
     let mut content = fs::read(&place.0).expect("read");
-    let lies = content.windows(marker.len()).position(|bytes| bytes == marker).expect("it is in the file");
-    content[lies] ^= 1;
+    let offset = content.windows(marker.len()).position(|bytes| bytes == marker).expect("in the file");
+    content[offset] ^= 1;
     fs::write(&place.0, &content).expect("written");
     let mut reader = open(&place);
     let bad = (at + 123_456) / 4096 * 4096;
     let begin = format!("{}: address {bad:#x}: the 4096 bytes there cannot be read: block ", place.0.display());
-    let lost = words(reader.read(at, &mut vec![0; 500_000]));
+    let lost = message(reader.read(at, &mut vec![0; 500_000]));
     assert!(lost.starts_with(&begin) && lost.ends_with(": its checksum does not match"), "{lost}");
     let mut rest = vec![0; 100_000];
     reader.read(at, &mut rest).expect("read");
     assert!(rest == [9; 100_000]);
     let copy = Place::new("bad-copy");
-    let told = backup(&place.0, &copy.0).expect("copied");
-    assert_eq!(told.iter().map(Error::to_string).collect::<Vec<_>>(), [lost]);
+    let reported = backup(&place.0, &copy.0).expect("copied");
+    assert_eq!(reported.iter().map(Error::to_string).collect::<Vec<_>>(), [lost]);
     let mut copied = Memory::open(&copy.0, &options()).expect("opened");
-    assert!(words(copied.read(bad, &mut [0])).ends_with("its checksum does not match"));
+    assert!(message(copied.read(bad, &mut [0])).ends_with("its checksum does not match"));
     copied.read(at, &mut rest).expect("read");
     assert!(rest == [9; 100_000]);
 }
 
 #[test]
-fn what_cannot_be_opened_for_reading_is_told() {
-    let (place, memory) = made("told");
+fn a_reader_reports_files_that_it_cannot_open() {
+    let (place, memory) = create("reported");
     drop(memory);
     let nowhere = Place::new("nowhere");
     let name = nowhere.0.display();
     assert_eq!(
-        words(Reader::open(&nowhere.0, DRAM)),
+        message(Reader::open(&nowhere.0, DRAM)),
         format!("{name}: cannot be opened: No such file or directory (os error 2)")
     );
-    assert_eq!(words(Reader::open(&place.0, 1)), "dram is 1 bytes, expected at least 1048576");
+    assert_eq!(message(Reader::open(&place.0, 1)), "dram is 1 bytes, expected at least 1048576");
     fs::write(&nowhere.0, [7; 10_000]).expect("written");
     assert_eq!(
-        words(Reader::open(&nowhere.0, DRAM)),
-        format!("{name}: this is not a memory: both copies of its superblock are foreign")
+        message(Reader::open(&nowhere.0, DRAM)),
+        format!("{name}: not a memory: both copies of the superblock are unrecognized")
     );
     let good = fs::read(&place.0).expect("read");
     fs::write(&nowhere.0, &good[..good.len() - 1]).expect("written");
     assert_eq!(
-        words(Reader::open(&nowhere.0, DRAM)),
-        format!("{name}: the file has {} bytes, the memory in it {}: it was truncated", good.len() - 1, good.len())
+        message(Reader::open(&nowhere.0, DRAM)),
+        format!("{name}: the file is truncated: it has {} bytes, expected {}", good.len() - 1, good.len())
     );
 }
 
 const PAGES: u64 = 12;
 const BYTES: u64 = PAGES << 16;
 
-/// The round that all of a state is of.
+/// Returns the round that wrote the whole state.
 fn round_of(mut read: impl FnMut(u64, &mut [u8]) -> Result<(), Error>) -> Result<u64, Error> {
     let mut bytes = vec![0; BYTES as usize];
     read(1 << 16, &mut bytes)?;
@@ -223,8 +224,8 @@ fn round_of(mut read: impl FnMut(u64, &mut [u8]) -> Result<(), Error>) -> Result
     }
 }
 
-/// Says the round of what a reader reads, having looked at all of its tokens.
-fn look(reader: &mut Reader) -> Result<u64, Error> {
+/// Checks all tokens of a reader, and returns the round of its current state.
+fn check_all(reader: &mut Reader) -> Result<u64, Error> {
     let now = round_of(|at, into| reader.read(at, into))?;
     for (token, name) in reader.tokens()?.into_iter().rev() {
         reader.go_to(token)?;
@@ -237,7 +238,7 @@ fn look(reader: &mut Reader) -> Result<u64, Error> {
     Ok(now)
 }
 
-/// What a watcher saw: how many states, how often it was told that its state is gone.
+/// The observations of a watching thread: the number of states, and how often its state was stale.
 #[derive(Default)]
 struct Seen {
     states: u64,
@@ -246,7 +247,8 @@ struct Seen {
     wrong: Option<String>,
 }
 
-/// Has `one` read the memory over and over until `over`; it says the round that it saw, which is not before what was done when it began.
+/// Reads the memory with `one` repeatedly until `over`. `one` returns the round it saw, which must not precede the last
+/// one done when it began.
 fn watch(done: &AtomicU64, over: &AtomicBool, mut one: impl FnMut() -> Result<u64, Error>) -> Seen {
     let mut seen = Seen::default();
     loop {
@@ -264,21 +266,22 @@ fn watch(done: &AtomicU64, over: &AtomicBool, mut one: impl FnMut() -> Result<u6
     }
 }
 
-/// A writer is killed after `after`, while a reader and backups go on: how many states these saw, and how often they were stale.
+/// Kills a writer after `after`, while a reader and backups are running. Returns how many states these saw, and how
+/// often they were stale.
 fn kill(seed: u64, after: Duration) -> Result<(u64, u64), String> {
     let (place, copy) = (Place::new("writer"), Place::new("backup"));
     let mut child = Command::new(std::env::current_exe().expect("a test"))
-        .args(["a_writer_that_is_killed", "--exact", "--nocapture", "--ignored"])
+        .args(["child_writer_that_is_killed", "--exact", "--nocapture", "--ignored"])
         .env("MEMORY_WRITER", format!("{seed} {}", place.0.display()))
         .stdout(Stdio::piped())
         .stderr(Stdio::null())
         .spawn()
         .map_err(|error| error.to_string())?;
     let mut lines = BufReader::new(child.stdout.take().expect("piped")).lines().map_while(Result::ok);
-    // The first state is there.
-    lines.find(|line| line == "did 1").ok_or("the writer says nothing")?;
+    // Wait for the first state.
+    lines.find(|line| line == "did 1").ok_or("the writer printed nothing")?;
     let (done, begun, over) = (Arc::new(AtomicU64::new(1)), Arc::new(AtomicU64::new(1)), AtomicBool::new(false));
-    let hearing = std::thread::spawn({
+    let listener = std::thread::spawn({
         let (done, begun) = (done.clone(), begun.clone());
         move || {
             for line in lines {
@@ -293,9 +296,9 @@ fn kill(seed: u64, after: Duration) -> Result<(u64, u64), String> {
         let reading = scope.spawn(|| {
             watch(&done, &over, || {
                 let mut reader = Reader::open(&place.0, DRAM)?;
-                let round = look(&mut reader)?;
-                // The last is there still when another writer comes.
-                *kept.lock().expect("nobody panics") = Some((reader, round));
+                let round = check_all(&mut reader)?;
+                // Keep the last reader open until another writer starts.
+                *kept.lock().expect("no thread panicked") = Some((reader, round));
                 Ok(round)
             })
         });
@@ -303,7 +306,7 @@ fn kill(seed: u64, after: Duration) -> Result<(u64, u64), String> {
             watch(&done, &over, || {
                 drop(fs::remove_file(&copy.0));
                 backup(&place.0, &copy.0)?.into_iter().next().map_or(Ok(()), Err)?;
-                look(&mut Reader::open(&copy.0, DRAM)?)
+                check_all(&mut Reader::open(&copy.0, DRAM)?)
             })
         });
         std::thread::sleep(after);
@@ -312,20 +315,20 @@ fn kill(seed: u64, after: Duration) -> Result<(u64, u64), String> {
         (killed.map(|_| reading.join().expect("no panic")), copying.join().expect("no panic"))
     });
     let reads = reads.map_err(|error| error.to_string())?;
-    hearing.join().expect("no panic");
+    listener.join().expect("no panic");
     for (what, seen) in [("reader", &reads), ("backup", &copies)] {
         if let Some(wrong) = &seen.wrong {
             return Err(format!("{what}: {wrong}"));
         }
         if seen.newest > begun.load(Ordering::SeqCst) {
-            return Err(format!("{what}: round {}, and {begun:?} was the last to be begun", seen.newest));
+            return Err(format!("{what}: round {}, but the last one begun is {begun:?}", seen.newest));
         }
     }
-    // Another writer, while a reader of the first one's time is there.
+    // Start another writer while a reader from the time of the first one is open.
     let mut memory = Memory::open(&place.0, &options()).map_err(|error| error.to_string())?;
     let last = round_of(|at, into| memory.read(at, into)).map_err(|error| error.to_string())?;
     if last < done.load(Ordering::SeqCst) || last < reads.newest {
-        return Err(format!("round {last} is there, and {done:?} was synced, {} read", reads.newest));
+        return Err(format!("found round {last}, but {done:?} was synced and {} read", reads.newest));
     }
     for round in 0..6 {
         for (token, _) in memory.tokens().map_err(|error| error.to_string())? {
@@ -335,25 +338,25 @@ fn kill(seed: u64, after: Duration) -> Result<(u64, u64), String> {
         memory.sync(None).map_err(|error| error.to_string())?;
     }
     let mut stale = reads.stale + copies.stale;
-    if let Some((mut reader, _)) = kept.into_inner().expect("nobody panics") {
+    if let Some((mut reader, _)) = kept.into_inner().expect("no thread panicked") {
         match round_of(|at, into| reader.read(at, into)) {
             Ok(_) => {}
             Err(Error::Stale { .. }) => stale += 1,
-            Err(error) => return Err(format!("a reader that stayed: {error}")),
+            Err(error) => return Err(format!("a reader that stayed open: {error}")),
         }
     }
     Ok((reads.states + copies.states, stale))
 }
 
 #[test]
-#[ignore = "it is another test's child"]
-fn a_writer_that_is_killed() {
+#[ignore = "started by another test"]
+fn child_writer_that_is_killed() {
     let Ok(what) = std::env::var("MEMORY_WRITER") else { return };
     let (seed, path) = what.split_once(' ').expect("a seed and a path");
     let mut rng = Streams::new(seed.parse().expect("a number")).stream("test.writer");
-    // Little room beside what is needed.
-    let mut memory = Memory::create(Path::new(path), &Options { space: Some(4 << 20), ..options() }).expect("made");
-    let at = memory.alloc(BYTES, false).expect("room");
+    // Leave little space beyond what is needed.
+    let mut memory = Memory::create(Path::new(path), &Options { space: Some(4 << 20), ..options() }).expect("created");
+    let at = memory.alloc(BYTES, false).expect("enough space");
     let mut tokens = Vec::new();
     for round in 1u64.. {
         let bytes: Vec<u8> = round.to_le_bytes().into_iter().cycle().take(BYTES as usize).collect();
@@ -383,6 +386,6 @@ fn a_killed_writer_leaves_readers_and_backups_a_sync() {
             Err(error) => panic!("seed {seed}: {error}"),
         }
     }
-    eprintln!("{states} states were read and copied; {stale} times there was no other room");
+    eprintln!("{states} states were read and copied; {stale} times the state was overwritten");
     assert!(states >= count, "{states} states in {count} runs, {stale} stale");
 }

@@ -1,12 +1,12 @@
-//! Faults served: [`Pages`] and [`Ahead`] decide, the memory fetches and keeps, the [`Region`] is the kernel. Nothing here waits,
-//! but for what a thread that is alone waits for.
+//! Serves faults: [`Pages`] and [`Ahead`] decide, the memory fetches and stores the data, and the [`Region`] calls the
+//! kernel. Nothing here blocks, except for a read on behalf of the only active thread.
 
 use std::collections::VecDeque;
 
 use nvmm::{Answer, Permissions};
 
 use super::ahead::{Ahead, Plan};
-use super::pages::{Below, Key, Outcome, Pages, State};
+use super::pages::{BackingCache, Key, Outcome, Pages, State};
 use super::uffd::{Fault, Region};
 use crate::cache::{BATCH, Pending};
 use crate::device::Device;
@@ -16,19 +16,19 @@ use crate::frames::{Frames, NONE};
 use crate::storage::Stop;
 use crate::{MapStats, Memory};
 
-/// Most segments that leave at once.
-const LEAVING: u64 = 256;
-/// Requests of the controller that reading ahead leaves to faults, and those that writing back leaves to reading.
-const FOR_FAULTS: usize = 8;
-const FOR_READS: usize = 24;
-/// Plans that wait to be read; the oldest is given up for a newer.
-const PLANS: usize = 64;
+/// Maximum number of segments evicted at once.
+const EVICTED: u64 = 256;
+/// Controller requests that read-ahead leaves free for faults, and that write-back leaves free for reads.
+const RESERVED_FOR_FAULTS: usize = 8;
+const RESERVED_FOR_READS: usize = 24;
+/// Maximum number of queued read-ahead plans; a new one replaces the oldest.
+const MAX_PLANS: usize = 64;
 
-/// Segments in DRAM that are not mapped: the memory's own cache.
+/// The memory's own DRAM cache, which holds segments that are not mapped.
 pub(super) struct Cache<'a, D: Device>(pub &'a mut Memory<D>);
 
-impl<D: Device> Below for Cache<'_, D> {
-    fn keep(&mut self, key: Key, dirty: bool, fill: impl FnOnce(&mut [u8])) -> bool {
+impl<D: Device> BackingCache for Cache<'_, D> {
+    fn store(&mut self, key: Key, dirty: bool, fill: impl FnOnce(&mut [u8])) -> bool {
         let frames = &mut self.0.frames;
         let known = frames.find(key);
         if known.is_some() && !dirty {
@@ -46,42 +46,42 @@ impl<D: Device> Below for Cache<'_, D> {
     }
 }
 
-/// What a segment that is wanted waits for.
+/// The progress of a requested segment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Fill {
     Placed,
-    Asked,
-    Waits,
+    Submitted,
+    Blocked,
 }
 
-/// A plan, and how many of its segments were seen to.
+/// A read-ahead plan, and how many of its segments have been processed.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Reading {
+pub(super) struct ActivePlan {
     pub plan: Plan,
-    pub seen: u32,
+    pub handled: u32,
 }
 
-/// The memory and what is mapped of it.
-pub(crate) struct Core<D: Device> {
-    /// None: it was closed.
+/// A memory and the address range that it is mapped to. The pager and the callers share it under a lock.
+pub(crate) struct Mapping<D: Device> {
+    /// `None` once closed.
     pub memory: Option<Memory<D>>,
     pub path: String,
     pub pages: Pages,
     pub region: Region,
     pub ahead: Ahead,
-    pub plans: VecDeque<Reading>,
-    /// Segments that threads stand at.
+    pub plans: VecDeque<ActivePlan>,
+    /// Segments that faulting threads wait for.
     waiting: Vec<Key>,
     faults: Vec<Fault>,
-    /// The thread that faulted last.
+    /// The ID of the thread that faulted last.
     last: u32,
     pub stats: MapStats,
-    told: bool,
+    warned: bool,
 }
 
-impl<D: Device> Core<D> {
-    /// Of `memory`'s cache one part in eight stays below the mapping.
-    pub fn new(mut memory: Memory<D>, region: Region) -> Result<Core<D>, Box<(Memory<D>, Error)>> {
+impl<D: Device> Mapping<D> {
+    /// Reserves one eighth of the cache's frames for the memory's own cache, and the rest for mapped segments.
+    pub fn new(mut memory: Memory<D>, region: Region) -> Result<Mapping<D>, Box<(Memory<D>, Error)>> {
         if let Err(error) = memory.finish().and_then(|()| memory.write_back_all()) {
             return Err(Box::new((memory, error)));
         }
@@ -89,18 +89,18 @@ impl<D: Device> Core<D> {
         let below = (all / 8).max(64);
         memory.frames = Frames::new(below, shape.segment_bytes as usize);
         let count = u64::from(shape.pages) * u64::from(shape.segments);
-        Ok(Core {
+        Ok(Mapping {
             pages: Pages::new(count, (all - below) as u64),
             path: memory.path.clone(),
             region,
-            // Two windows are under way, and as much stays for others.
+            // Two windows can be in flight while half of the cache remains for other segments.
             ahead: Ahead::new((below as u32 / 4).min(256)),
             plans: VecDeque::new(),
             waiting: Vec::new(),
             faults: Vec::new(),
             last: 0,
             stats: MapStats::default(),
-            told: false,
+            warned: false,
             memory: Some(memory),
         })
     }
@@ -109,17 +109,17 @@ impl<D: Device> Core<D> {
         self.memory.as_ref().map_or(16, |memory| u64::from(memory.shape().segments))
     }
 
-    /// A load or store cannot go on: nobody can be told but by the process' end.
-    fn end(&self, why: &str) -> ! {
-        eprintln!("nandram: {why}: a load or store there cannot be told, and ends the process");
+    /// Aborts the process, because a load or store cannot return an error.
+    fn abort(&self, why: &str) -> ! {
+        eprintln!("nandram: {why}: cannot report this error to the faulting load or store; aborting");
         std::process::abort()
     }
 
-    fn end_by(&self, error: &Error) -> ! {
+    fn abort_with(&self, error: &Error) -> ! {
         let text = error.to_string();
         match text.starts_with(&self.path) {
-            true => self.end(&text),
-            false => self.end(&format!("{}: {text}", self.path)),
+            true => self.abort(&text),
+            false => self.abort(&format!("{}: {text}", self.path)),
         }
     }
 
@@ -127,8 +127,8 @@ impl<D: Device> Core<D> {
         self.memory.as_ref().map_or(0, |memory| key * u64::from(memory.shape().segment_bytes))
     }
 
-    /// Does all that can be done without waiting, and for a thread that is alone the waiting too. Whether there was anything
-    /// for others.
+    /// Does all work that is possible without waiting, and waits for a read of the only active thread. Returns whether
+    /// other threads may soon have work for the pager.
     pub fn serve(&mut self) -> bool {
         self.faults.clear();
         let mut faults = std::mem::take(&mut self.faults);
@@ -150,9 +150,9 @@ impl<D: Device> Core<D> {
         }
     }
 
-    /// Whether reads for one thread are all there is to do: then they are waited for where they are made, since to sleep in a read
-    /// costs less than to sleep until a queue says that it has ended. Threads that fault by turns are not alone, though no two of their
-    /// faults be found together: each would wait for the other's read before its own.
+    /// Returns whether a read for one thread is the only work. Such a read is executed synchronously, since sleeping in
+    /// the read costs less than sleeping until the ring reports its completion. Threads that fault alternately do not
+    /// qualify, even if no two of their faults are handled together: each would wait for the other's read first.
     fn is_alone(&mut self, faults: &[Fault]) -> bool {
         let Some(fault) = faults.last() else { return false };
         let again = std::mem::replace(&mut self.last, fault.thread) == fault.thread;
@@ -160,26 +160,30 @@ impl<D: Device> Core<D> {
         again && idle && faults.len() == 1 && self.waiting.len() <= 1 && self.plans.is_empty()
     }
 
-    /// Whether threads wait for what only time, or another's call, can bring: room on the disk, or in the memory.
+    /// Returns whether faulting threads wait for something that no I/O in flight will provide: space on the disk or in
+    /// the memory.
     pub fn is_stuck(&self) -> bool {
         let Some(memory) = &self.memory else { return false };
         !self.waiting.is_empty() && !memory.engine.storage.device().is_busy()
     }
 
-    /// Tries again what there was no room for.
-    pub fn try_again(&mut self) {
-        if !std::mem::replace(&mut self.told, true) {
-            eprintln!("nandram: {}: no room to write what has to leave DRAM: threads wait until there is", self.path);
+    /// Retries the requests that found no space.
+    pub fn retry(&mut self) {
+        if !std::mem::replace(&mut self.warned, true) {
+            eprintln!(
+                "nandram: {}: no space to write evicted pages back; faulting threads wait until there is",
+                self.path
+            );
         }
         if let Some(memory) = &mut self.memory {
-            memory.resume();
+            memory.retry_deferred();
         }
     }
 
     pub(super) fn fault(&mut self, fault: Fault) {
         let Fault { key, write, protected, thread } = fault;
         if self.memory.is_none() {
-            self.end(&format!("{}: the memory is closed", self.path));
+            self.abort(&format!("{}: the memory is closed", self.path));
         }
         if write && self.pages.is_mapped(key) {
             self.stats.store_faults += u64::from(protected);
@@ -198,38 +202,43 @@ impl<D: Device> Core<D> {
     }
 
     pub fn plan(&mut self, plan: Plan) {
-        if self.plans.len() == PLANS {
+        if self.plans.len() == MAX_PLANS {
             self.plans.pop_front();
         }
-        self.plans.push_back(Reading { plan, seen: 0 });
+        self.plans.push_back(ActivePlan { plan, handled: 0 });
     }
 
-    /// Permissions of a segment's page, as far as what the controller knows is in DRAM; within, none if it is not there.
-    fn known(&mut self, key: Key) -> Option<Option<Permissions>> {
+    /// Returns the permissions of the segment's page (`Some(None)` if it is not allocated), or `None` if its table
+    /// entry is not in DRAM yet.
+    fn cached_permissions(&mut self, key: Key) -> Option<Option<Permissions>> {
         let page = (key / self.segments()) as u32;
         let memory = self.memory.as_mut()?;
-        if memory.last_page.is_none_or(|(last, _)| last != page) && !memory.engine.try_bring(page, &mut memory.frames) {
+        if memory.last_page.is_none_or(|(last, _)| last != page)
+            && !memory.engine.try_load_entry(page, &mut memory.frames)
+        {
             return None;
         }
         match memory.ownership(page) {
             Ok(ownership) => Some(ownership),
-            Err(error) => self.end_by(&error),
+            Err(error) => self.abort_with(&error),
         }
     }
 
     fn check_permission(&mut self, key: Key, write: bool) -> bool {
         let address = self.address(key);
-        match self.known(key) {
+        match self.cached_permissions(key) {
             None => return false,
-            Some(None) => self.end_by(&Error::NotAllocated { address }),
-            Some(Some(may)) if !may.read => self.end_by(&Error::NotPermitted { address, what: "read" }),
-            Some(Some(may)) if write && !may.write => self.end_by(&Error::NotPermitted { address, what: "written" }),
+            Some(None) => self.abort_with(&Error::NotAllocated { address }),
+            Some(Some(may)) if !may.read => self.abort_with(&Error::NotPermitted { address, what: "read" }),
+            Some(Some(may)) if write && !may.write => {
+                self.abort_with(&Error::NotPermitted { address, what: "written" })
+            }
             Some(Some(_)) => {}
         }
         true
     }
 
-    /// What is wanted is placed or asked for. Whether anything was placed.
+    /// Maps or requests the segments that threads wait for. Returns whether any was mapped.
     fn fill(&mut self) -> bool {
         let mut any = false;
         let mut at = 0;
@@ -239,35 +248,35 @@ impl<D: Device> Core<D> {
                     self.waiting.swap_remove(at);
                     any = true;
                 }
-                Fill::Asked | Fill::Waits => at += 1,
+                Fill::Submitted | Fill::Blocked => at += 1,
             }
         }
         if any {
-            self.told = false;
+            self.warned = false;
         }
         any
     }
 
     fn fill_one(&mut self, key: Key) -> Fill {
-        let State::Wanted { write } = self.pages.state(key) else { panic!("segment {key} is waited for") };
+        let State::Requested { write } = self.pages.state(key) else { panic!("segment {key} is waited for") };
         let memory = self.memory.as_mut().expect("it is open");
         let found = memory.frames.find(key);
         if found.is_some_and(|frame| memory.frames.is_busy(frame)) {
-            return Fill::Waits;
+            return Fill::Blocked;
         }
-        // Of what is not known now the end will tell.
+        // If the table entry is not in DRAM yet, its arrival triggers another attempt.
         if !self.check_permission(key, write) {
-            return Fill::Waits;
+            return Fill::Blocked;
         }
         let memory = self.memory.as_mut().expect("it is open");
         if let Some(frame) = found {
-            // What leaves to make room takes the place of another.
+            // Pin the frame: making room moves evicted segments into the cache and could reuse it.
             memory.frames.set_busy(frame, true);
             let room = self.make_room(1);
             let memory = self.memory.as_mut().expect("it is open");
             memory.frames.set_busy(frame, false);
             if !room {
-                return Fill::Waits;
+                return Fill::Blocked;
             }
             self.pages.place(key, memory.frames.bytes(frame), &mut self.region);
             memory.frames.drop_clean(frame);
@@ -275,19 +284,19 @@ impl<D: Device> Core<D> {
             return Fill::Placed;
         }
         if memory.engine.room() == 0 {
-            return Fill::Waits;
+            return Fill::Blocked;
         }
         let Some(frame) = memory.frames.take(key) else {
             self.write_back(true);
-            return Fill::Waits;
+            return Fill::Blocked;
         };
         memory.misses += 1;
-        self.ask(key, &[(key, frame)]);
-        Fill::Asked
+        self.submit_read(key, &[(key, frame)]);
+        Fill::Submitted
     }
 
-    /// Asks for segments of one page.
-    fn ask(&mut self, key: Key, keys: &[(Key, u32)]) {
+    /// Submits a read of segments of one page.
+    fn submit_read(&mut self, key: Key, keys: &[(Key, u32)]) {
         let segments = self.segments();
         let (mut mask, mut places): (u32, Places) = (0, [NONE; 16]);
         for (key, frame) in keys {
@@ -295,13 +304,13 @@ impl<D: Device> Core<D> {
             places[(key % segments) as usize] = *frame;
         }
         let memory = self.memory.as_mut().expect("it is open");
-        memory.ask_read((key / segments) as u32, mask, places);
+        memory.submit_read((key / segments) as u32, mask, places);
     }
 
-    /// That `wanted` more can be mapped: what came first leaves.
+    /// Makes room for `wanted` more mapped segments by evicting the oldest. Returns whether there is room now.
     fn make_room(&mut self, wanted: u64) -> bool {
         if self.pages.room() < wanted {
-            let count = LEAVING.min(self.pages.limit() / 8).max(wanted) as usize;
+            let count = EVICTED.min(self.pages.limit() / 8).max(wanted) as usize;
             let memory = self.memory.as_mut().expect("it is open");
             self.stats.evicted += self.pages.evict(count, &mut self.region, &mut Cache(memory)) as u64;
             self.write_back(self.pages.room() < wanted);
@@ -309,10 +318,12 @@ impl<D: Device> Core<D> {
         self.pages.room() >= wanted
     }
 
-    /// Has what is dirty below written, if it is much, or `now`; waits for none of it.
+    /// Starts writing back dirty cached segments if there are many, or if `now` is set, without waiting.
     fn write_back(&mut self, now: bool) {
         let memory = self.memory.as_mut().expect("it is open");
-        if !now && memory.frames.dirty_count() <= memory.frames.count() / 2 || memory.engine.room() <= FOR_READS {
+        if !now && memory.frames.dirty_count() <= memory.frames.count() / 2
+            || memory.engine.room() <= RESERVED_FOR_READS
+        {
             return;
         }
         let segments = u64::from(memory.shape().segments);
@@ -320,31 +331,31 @@ impl<D: Device> Core<D> {
         memory.frames.dirty_keys(BATCH.min(memory.frames.count() / 4), &mut keys);
         keys.sort_unstable();
         for key in &keys {
-            if memory.engine.room() <= FOR_READS {
+            if memory.engine.room() <= RESERVED_FOR_READS {
                 break;
             }
             if memory.frames.dirty_of(*key).is_some() {
-                memory.ask_write((key / segments) as u32);
+                memory.submit_write((key / segments) as u32);
             }
         }
         memory.keys = keys;
     }
 
-    /// Asks for what was planned, as far as there is room for it.
+    /// Submits planned read-ahead, as far as there is room.
     fn read_ahead(&mut self) {
-        while let Some(Reading { plan, seen }) = self.plans.front().copied() {
+        while let Some(ActivePlan { plan, handled }) = self.plans.front().copied() {
             let end = self.pages.count();
             let rest = Plan { first: plan.first, ..plan };
-            let mut keys = rest.keys(end).skip(seen as usize).peekable();
+            let mut keys = rest.keys(end).skip(handled as usize).peekable();
             let Some(first) = keys.peek().copied() else {
                 self.plans.pop_front();
                 continue;
             };
-            if self.memory.as_ref().is_none_or(|memory| memory.engine.room() <= FOR_FAULTS) {
+            if self.memory.as_ref().is_none_or(|memory| memory.engine.room() <= RESERVED_FOR_FAULTS) {
                 return;
             }
             let segments = self.segments();
-            match self.known(first) {
+            match self.cached_permissions(first) {
                 None => return,
                 Some(Some(permissions)) if permissions.read => {}
                 Some(_) => {
@@ -353,10 +364,10 @@ impl<D: Device> Core<D> {
                 }
             }
             let (mut taken, mut count) = ([(0, NONE); 16], 0);
-            let mut seen = seen;
+            let mut handled = handled;
             let mut full = false;
             while let Some(key) = keys.next_if(|key| key / segments == first / segments) {
-                seen += 1;
+                handled += 1;
                 if self.pages.state(key) != State::Absent {
                     continue;
                 }
@@ -372,16 +383,16 @@ impl<D: Device> Core<D> {
                 (taken[count], count) = ((key, frame), count + 1);
             }
             if count > 0 {
-                self.ask(first, &taken[..count]);
+                self.submit_read(first, &taken[..count]);
             }
             match full {
                 true => drop(self.plans.pop_front()),
-                false => self.plans.front_mut().expect("it is there").seen = seen,
+                false => self.plans.front_mut().expect("it is there").handled = handled,
             }
         }
     }
 
-    /// A segment that is below is mapped, if there is room, and unless its fault is to be noticed.
+    /// Maps a cached segment if there is room, unless a fault there must be observed.
     fn place_ahead(&mut self, key: Key) {
         let memory = self.memory.as_mut().expect("it is open");
         if let Some(frame) = memory.frames.find(key).filter(|frame| !memory.frames.is_busy(*frame)) {
@@ -390,12 +401,13 @@ impl<D: Device> Core<D> {
         }
     }
 
-    /// The same of neighbours in neighbouring frames, which are busy: nobody takes them for what leaves to make room.
+    /// Maps `count` consecutive segments from consecutive frames. The frames are busy, so that making room does not
+    /// reuse them.
     fn place_run(&mut self, first: Key, frame: u32, count: u64) {
         let frames = frame..frame + count as u32;
         let keys = first..first + count;
-        let held_back = |key: Key| self.pages.state(key) != State::Absent || self.ahead.is_marker(key);
-        let any = keys.clone().any(held_back);
+        let must_fault = |key: Key| self.pages.state(key) != State::Absent || self.ahead.is_marker(key);
+        let any = keys.clone().any(must_fault);
         if any && count > 1 {
             return keys.zip(frames).for_each(|(key, frame)| self.place_run(key, frame, 1));
         }
@@ -406,7 +418,7 @@ impl<D: Device> Core<D> {
             self.pages.place_ahead(first, count, bytes, &mut self.region);
             self.stats.read_ahead += count;
         }
-        // The last first: so they are taken in order again.
+        // Free them in reverse, so that they are taken in ascending order again.
         for frame in frames.rev() {
             memory.frames.set_busy(frame, false);
             if placed {
@@ -415,7 +427,8 @@ impl<D: Device> Core<D> {
         }
     }
 
-    /// Takes what has ended; `waits` for the first, if anything is under way. Whether anything had.
+    /// Processes completed operations, waiting for the first if `waits` is set and any is in flight. Returns whether
+    /// there were any.
     fn collect(&mut self, waits: bool) -> bool {
         let Some(memory) = &mut self.memory else { return false };
         let mut stepped = false;
@@ -427,12 +440,12 @@ impl<D: Device> Core<D> {
             };
             match step {
                 Ok(true) => stepped = true,
-                // What was under way is held for want of room.
+                // Requests in flight are deferred for lack of space.
                 Ok(false) | Err(Stop::Full(_)) => break,
                 Err(stop) => {
                     let error = memory.stopped(stop);
                     if !self.waiting.is_empty() {
-                        self.end_by(&error);
+                        self.abort_with(&error);
                     }
                     return false;
                 }
@@ -445,7 +458,7 @@ impl<D: Device> Core<D> {
             match memory.engine.take_answer(memory.pending[at].tag) {
                 Some(answer) => {
                     let pending = memory.pending.swap_remove(at);
-                    self.ended(&pending, &answer);
+                    self.request_ended(&pending, &answer);
                     stepped = true;
                 }
                 None => at += 1,
@@ -454,23 +467,23 @@ impl<D: Device> Core<D> {
         stepped
     }
 
-    fn ended(&mut self, pending: &Pending, answer: &Answer) {
+    fn request_ended(&mut self, pending: &Pending, answer: &Answer) {
         let memory = self.memory.as_mut().expect("it is open");
         memory.settle(answer, pending.writes, &pending.places);
         if pending.writes {
-            // What is refused is dirty as before: the next sync says why.
+            // A refused write leaves its segments dirty; the next sync reports the error.
             return;
         }
         let first = u64::from(pending.page) * self.segments();
         match answer {
             Answer::Refused(error) => {
                 let alone = pending.places.iter().filter(|frame| **frame != NONE).count() == 1;
-                let wanted = |key: Key| matches!(self.pages.state(key), State::Wanted { .. });
-                // What was read ahead was asked for by nobody; whoever asks will do so alone.
+                let wanted = |key: Key| matches!(self.pages.state(key), State::Requested { .. });
+                // Errors of read-ahead are ignored: an access to such a segment will read it alone and meet the error.
                 let mut keys = (first..).zip(pending.places).filter(|(_, frame)| *frame != NONE).map(|(key, _)| key);
                 if alone && keys.any(wanted) {
-                    let error = self.memory.as_ref().expect("it is open").refused(error.clone(), pending.page);
-                    self.end_by(&error);
+                    let error = self.memory.as_ref().expect("it is open").convert_error(error.clone(), pending.page);
+                    self.abort_with(&error);
                 }
             }
             _ => {
@@ -497,7 +510,7 @@ impl<D: Device> Core<D> {
         }
     }
 
-    /// Waits for what is being read, so that whoever calls is told of nothing that it did not ask for.
+    /// Waits for all reads in flight, so that the caller does not see errors of requests that are not its own.
     pub fn settle(&mut self) -> Result<(), Error> {
         loop {
             let Some(memory) = &mut self.memory else { return Ok(()) };
@@ -506,7 +519,7 @@ impl<D: Device> Core<D> {
             match memory.engine.answer(tag, &mut memory.frames) {
                 Ok(answer) => {
                     let pending = memory.pending.swap_remove(at);
-                    self.ended(&pending, &answer);
+                    self.request_ended(&pending, &answer);
                 }
                 Err(stop) => return Err(memory.stopped(stop)),
             }
